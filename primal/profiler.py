@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from primal.base import forks
 from primal.engines.cpu import events
 from primal.engines.xla import _jaxlib, recordings
 from primal.runtime import devices
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _session: Any = None
 _folder: str = ""
 _perfetto = False

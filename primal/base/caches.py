@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from primal.base import forks
 
 __all__ = ["clear_all", "memo", "register", "weak_memo"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _clearers: list[Callable[[], object]] = []
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def register(clear: Callable[[], object]) -> Callable[[], object]:
@@ -60,7 +61,7 @@ class _WeakTable:
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[weakref.ref[Any], dict[Any, Any]]] = {}
-        self.lock = threading.Lock()
+        self.lock = forks.lock()
 
     def row(self, subject: Any) -> dict[Any, Any]:
         ident = id(subject)

@@ -13,12 +13,13 @@ import importlib.machinery
 import importlib.util
 import itertools
 import sys
-import threading
 from typing import Any
+
+from primal.base import forks
 
 __all__ = ["extension_of_scipy"]
 
-_loading = threading.Lock()
+_loading = forks.lock()
 
 
 @functools.cache

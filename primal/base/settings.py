@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import contextvars
 import os
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-from primal.base import command_line
+from primal.base import command_line, forks
 from primal.base.wrapping import wraps
 
 __all__ = ["Config", "Flag", "Scope", "Settings", "config", "declare", "publish", "settings"]
@@ -29,7 +28,7 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 _FALSE = frozenset({"0", "false", "f", "no", "n", "off", ""})
 _PREFIXES = ("primal_", "jax_")
 
-_lock = threading.RLock()
+_lock = forks.rlock()
 _flags: dict[str, Flag] = {}
 _globals: dict[str, Any] = {}
 _keyed: tuple[str, ...] = ()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import threading
 import types
 from typing import Any
 
-from primal.base import errors
+from primal.base import errors, forks
 from primal.ir.trace import Trace, Tracer, shown
 
 
@@ -20,7 +19,7 @@ def _in_words(owner: Any) -> str:
     return f"a {type(owner).__name__}{size}"
 
 
-_looking = threading.Lock()
+_looking = forks.lock()
 
 
 def _values_of(trace: Trace) -> list[Tracer]:

@@ -6,18 +6,18 @@ import functools
 import importlib.util
 import os
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from primal.base import forks
 from primal.base.config import config, settings
 from primal.engines import cpu, xla
 from primal.engines.protocol import Device
 from primal.engines.reference import ReferenceEngine
 
-_lock = threading.RLock()
+_lock = forks.rlock()
 _platforms: dict[str, list[Device]] = {}
 _xla: dict[str, Any] = {}
 reference = ReferenceEngine()

@@ -6,7 +6,6 @@ functions they came from.
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 import weakref
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import caches, dtypes
+from primal.base import caches, dtypes, forks
 from primal.base.config import settings
 from primal.base.errors import JaxRuntimeError
 from primal.base.source import user_stacklevel
@@ -156,7 +155,7 @@ def xla_buffer(a: ArrayImpl, device: Device) -> Any:
 MOST_UNUSED = 512
 _programs: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 _recent: OrderedDict[Any, Any] = OrderedDict()
-_lock = threading.Lock()
+_lock = forks.lock()
 # Programs bound inside transformations, for as long as their jaxpr lives; a Program holds no
 # reference to it.
 _by_jaxpr: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, Program]]

@@ -14,14 +14,13 @@ from __future__ import annotations
 import atexit
 import functools
 import itertools
-import threading
 import warnings
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import BuiltinFunctionType
 from typing import Any, NamedTuple, TypeAlias
 
-from primal.base import caches
+from primal.base import caches, forks
 from primal.base.patience import unbroken
 from primal.base.pytree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
@@ -100,7 +99,7 @@ class NodeType(NamedTuple):
 _node_types: dict[type, NodeType] = {}
 _DICTS = (dict, OrderedDict, defaultdict)
 _BUILTIN = (list, tuple, NoneType, *_DICTS)
-_registering = threading.RLock()
+_registering = forks.rlock()
 _optree: Any = None
 _leaf: Any = None  # the spec of a leaf
 

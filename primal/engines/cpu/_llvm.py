@@ -11,10 +11,10 @@ import functools
 import importlib.util
 import itertools
 import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base import forks
 from primal.engines.cpu.code import Module
 
 _pointer, _size, _text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
@@ -45,7 +45,7 @@ class Compiler:
             "open a linker", calls.linker, self._new_machine(jit=True), False, False
         )
         self._numbers = itertools.count()  # a name is taken also where Ctrl-C came in between
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         on = {name[1:] for name in self.features.split(",") if name.startswith("+")}
         wide = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
         self.width = 64 if wide <= on else 32 if "avx2" in on else 16

@@ -11,10 +11,11 @@ import ctypes
 import functools
 import importlib.util
 import os
-import threading
+
+from primal.base import forks
 
 _THREADS = "OPENBLAS_NUM_THREADS"
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 @functools.cache

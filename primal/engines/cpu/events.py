@@ -10,7 +10,6 @@ from __future__ import annotations
 import bisect
 import ctypes
 import functools
-import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from primal.base import forks
 from primal.base.source import names_of
 from primal.engines.cpu import driver
 from primal.engines.cpu.schedule import Group
@@ -42,7 +42,7 @@ class Event(NamedTuple):
     thread: int
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _live: weakref.WeakSet[Any] = weakref.WeakSet()
 _kept: list[Any] | None = None
 """While recording, all programs that may run: they are not to leave their addresses to others."""

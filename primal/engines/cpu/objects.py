@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from primal.base import caches
+from primal.base import caches, forks
 from primal.base.config import config
 from primal.base.later import Later
 from primal.base.threads import threads
@@ -33,15 +31,8 @@ class Counters:
 
 counters = Counters()
 _known: dict[RoutineSpec, int] = {}
-_lock = threading.Lock()
+_lock = forks.lock()
 
-
-def _forked() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_forked)
 # Code stays loaded; what is forgotten is only found again by compiling it again.
 caches.register(_known.clear)
 

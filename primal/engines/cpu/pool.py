@@ -9,9 +9,9 @@ import atexit
 import ctypes
 import functools
 import os
-import threading
 from typing import Any
 
+from primal.base import forks
 from primal.base.config import config
 from primal.base.threads import threads
 from primal.engines.cpu.code import LINE
@@ -30,7 +30,7 @@ class Pool:
         self._finish = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(finish)
         self._libc = ctypes.CDLL(None)
         self._kept: list[Any] = []
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._fresh()
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self.stop)
@@ -56,7 +56,6 @@ class Pool:
         self._place.value = state
 
     def _forked(self) -> None:
-        self._lock = threading.Lock()
         self._fresh()
 
     def _changed(self, _: int) -> None:

@@ -24,7 +24,6 @@ import importlib
 import importlib.util
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
@@ -32,11 +31,11 @@ from typing import Any
 
 import numpy as np
 
-from primal.base import errors
+from primal.base import errors, forks
 from primal.base.patience import unbroken
 from primal.ir.avals import Aval
 
-_lock = threading.RLock()
+_lock = forks.rlock()
 
 
 class Bindings:

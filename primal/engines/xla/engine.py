@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from primal.base import forks
 from primal.base.config import config
 from primal.engines.xla import _jaxlib
 from primal.engines.xla.client import Buffer, Client, Device, Executable
@@ -39,7 +39,7 @@ class XlaEngine:
         self.platform = "cuda" if platform == "gpu" else platform
         self._num_devices = num_devices
         self._client: Client | None = None
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     @property
     def client(self) -> Client:
