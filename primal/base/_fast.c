@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 48 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 49 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -136,7 +136,7 @@ static PyMethodDef module_methods[] = {
     {"call_each", (PyCFunction)(void (*)(void))call_each, METH_FASTCALL,
      "call_each(address, count, arguments): a routine of Fortran's on each of a stack."},
     {"solved", (PyCFunction)(void (*)(void))solved, METH_FASTCALL,
-     "solved(a, b): x with a x = b for small matrices of float32; None for singular ones."},
+     "solved(a, b): x with a x = b for small matrices of float32."},
     {"minors", minors, METH_O, "Determinants of 3 x 3 floats."},
     {"zeros_like", (PyCFunction)(void (*)(void))zeros_like, METH_FASTCALL,
      "zeros_like(out, x): zeros with the signs of x; whether all of out is finite."},

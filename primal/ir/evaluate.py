@@ -16,7 +16,9 @@ from primal.ir.trace import Literal
 _umath: Any = sys.modules.get("numpy._core.umath")
 ERROR_STATE: Any = getattr(_umath, "_extobj_contextvar", None)
 QUIET: Any = _umath._make_extobj(all="ignore") if ERROR_STATE is not None else None
-_STRICT: Any = _umath._make_extobj(invalid="raise") if ERROR_STATE is not None else None
+_STRICT: Any = None
+if ERROR_STATE is not None:
+    _STRICT = _umath._make_extobj(all="ignore", invalid="raise")
 
 
 def quietly(fun: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -34,7 +36,7 @@ def quietly(fun: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
 def refusing(fun: Callable[..., Any], args: Sequence[Any]) -> Any:
     """Call with FloatingPointError for what NumPy calls invalid: casts of what does not fit."""
     if ERROR_STATE is None:
-        with np.errstate(invalid="raise"):
+        with np.errstate(all="ignore", invalid="raise"):
             return fun(*args)
     token = ERROR_STATE.set(_STRICT)
     try:

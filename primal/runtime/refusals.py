@@ -14,7 +14,6 @@ import collections.abc
 import contextlib
 import functools
 import inspect
-import itertools
 import opcode
 import operator
 import os
@@ -22,7 +21,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -149,18 +148,33 @@ def _is_meant(error: Exception) -> bool:
 
 def shown(value: Any) -> str:
     """A value, or what is known of an array, in few characters."""
+    text = ""
+    for piece in _pieces(value):
+        text += piece
+        if len(text) > LENGTH:
+            return f"{text[:LENGTH]}…"
+    return text
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """The text of a value. Of containers no more is read than is asked for: a list of lists of
+    lists may take half a minute, and one that holds itself has no end."""
     if isinstance(value, Array | np.ndarray):
-        return f"{value.dtype}[{','.join(map(str, value.shape))}]"
-    # Of containers no more is read than fits: no element takes less than a character.
-    if type(value) is dict:
-        items = itertools.islice(value.items(), LENGTH)
-        text = f"{{{', '.join([f'{k!r}: {shown(v)}' for k, v in items])}}}"
+        yield f"{value.dtype}[{','.join(map(str, value.shape))}]"
+    elif type(value) is dict:
+        yield "{"
+        for i, (key, item) in enumerate(value.items()):
+            yield f"{', ' * (i > 0)}{key!r}: "
+            yield from _pieces(item)
+        yield "}"
     elif type(value) in (list, tuple):
-        parts = ", ".join(map(shown, value[:LENGTH]))
-        text = f"[{parts}]" if type(value) is list else f"({parts}{',' * (len(value) == 1)})"
+        yield "[" if type(value) is list else "("
+        for i, item in enumerate(value):
+            yield ", " * (i > 0)
+            yield from _pieces(item)
+        yield "]" if type(value) is list else "," * (len(value) == 1) + ")"
     else:
-        text = repr(value)
-    return text if len(text) <= LENGTH else f"{text[:LENGTH]}…"
+        yield repr(value)
 
 
 def _hints(fun: Callable[..., Any]) -> dict[str, Any]:

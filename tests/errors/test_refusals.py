@@ -11,6 +11,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import lax
+from primal.runtime.refusals import shown
 from primal.scipy import signal
 
 X = np.ones((3, 4), np.float32)
@@ -117,6 +118,27 @@ def test_keys_do_not_count() -> None:
         for how in (call, primal.jit(call)):
             with pytest.raises((TypeError, ValueError), match=r"^\[.*\] expected "):
                 how(key)
+
+
+def test_of_what_is_shown_no_more_is_read_than_fits() -> None:
+    read: list[int] = []
+
+    class Counted:
+        def __repr__(self) -> str:
+            read.append(1)
+            return "1"
+
+    deep: list[Any] = [Counted()]
+    for _ in range(4):
+        deep = [deep] * 50
+    endless: list[Any] = []
+    endless += [endless, {"a": endless}]
+    for value in (deep, endless, (deep, {1: deep})):
+        with pytest.raises(TypeError, match=r"^\[sin\] expected .*, got .*…"):
+            jnp.sin(value)
+    assert len(read) < 200
+    for plain in ([], (), {}, (1,), [(1, 2), "a"], {"a": [1.5], 2: None}):
+        assert shown(plain) == repr(plain)
 
 
 def test_what_users_functions_raise_passes() -> None:

@@ -70,17 +70,16 @@ static PyObject *call_each(PyObject *self, PyObject *const *given, Py_ssize_t n)
     return out;
 }
 
-/* x with a x = b by elimination, rows as they lie: a[n, n] and b[n, m] are overwritten. 0 where a
-   pivot is 0. */
-WIDEST static int eliminate(double *a, double *x, npy_intp n, npy_intp m) {
+/* x with a x = b by elimination, rows as they lie: a[n, n] and b[n, m] are overwritten. As LAPACK, it
+   leaves a column of zeros as it is, and divides by its pivot in the end: inf and nan. A NaN in such
+   a column, which is not greater than 0, spreads. */
+WIDEST static void eliminate(double *a, double *x, npy_intp n, npy_intp m) {
     for (npy_intp k = 0; k < n; k++) {
         npy_intp p = k;
         for (npy_intp i = k + 1; i < n; i++)
             if (fabs(a[i * n + k]) > fabs(a[p * n + k]))
                 p = i;
         const double pivot = a[p * n + k];
-        if (pivot == 0)
-            return 0;
         if (p != k) {
             for (npy_intp j = k; j < n; j++) {
                 const double t = a[k * n + j];
@@ -94,7 +93,7 @@ WIDEST static int eliminate(double *a, double *x, npy_intp n, npy_intp m) {
             }
         }
         for (npy_intp i = k + 1; i < n; i++) {
-            const double l = a[i * n + k] / pivot;
+            const double below = a[i * n + k], l = pivot == 0 && below == 0 ? 0 : below / pivot;
             for (npy_intp j = k + 1; j < n; j++)
                 a[i * n + j] -= l * a[k * n + j];
             for (npy_intp j = 0; j < m; j++)
@@ -109,11 +108,10 @@ WIDEST static int eliminate(double *a, double *x, npy_intp n, npy_intp m) {
             for (npy_intp j = 0; j < m; j++)
                 x[i * m + j] -= a[i * n + k] * x[k * m + j];
     }
-    return 1;
 }
 
-/* solved(a, b): x with a x = b for stacks of float32, in double precision, rounded once; None where
-   a matrix is singular. The calls of LAPACK take four times as long as to solve 4 equations. */
+/* solved(a, b): x with a x = b for stacks of float32, in double precision, rounded once.
+   The calls of LAPACK take four times as long as to solve 4 equations. */
 static PyObject *solved(PyObject *self, PyObject *const *given, Py_ssize_t count) {
     for (int i = 0; i < 2; i++)
         if (count != 2 || !PyArray_Check(given[i]) || PyArray_NDIM((PyArrayObject *)given[i]) < 2 ||
@@ -140,21 +138,18 @@ static PyObject *solved(PyObject *self, PyObject *const *given, Py_ssize_t count
     if (out != NULL) {
         const float *from = PyArray_DATA(a), *side = PyArray_DATA(b);
         float *to = PyArray_DATA(out);
-        int regular = 1;
         Py_BEGIN_ALLOW_THREADS
-        for (npy_intp k = 0; k < each && regular; k++) {
+        for (npy_intp k = 0; k < each; k++) {
             double *x = room + n * n;
             for (npy_intp i = 0; i < n * n; i++)
                 room[i] = from[k * n * n + i];
             for (npy_intp i = 0; i < n * m; i++)
                 x[i] = side[k * n * m + i];
-            regular = eliminate(room, x, n, m);
+            eliminate(room, x, n, m);
             for (npy_intp i = 0; i < n * m; i++)
                 to[k * n * m + i] = (float)x[i];
         }
         Py_END_ALLOW_THREADS
-        if (!regular)
-            Py_SETREF(out, (PyArrayObject *)Py_NewRef(Py_None));
     }
     PyMem_RawFree(room);
 end:

@@ -24,7 +24,8 @@ static struct {
     npy_intp units;
     pthread_mutex_t busy, sleeping;
     pthread_cond_t wake;
-    int helpers, wanted, alone; /* alone: jobs that the caller does so */
+    _Atomic int wanted;
+    int helpers, alone; /* alone: jobs that the caller does so */
 } crew = {.busy = PTHREAD_MUTEX_INITIALIZER, .sleeping = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER};
 
@@ -34,18 +35,17 @@ static inline void pause_briefly(void) {
 #endif
 }
 
-/* The next unit of the job from one end, or -1. Where units are left the job is not over, and what
-   stands beside the word is the job's as long as the word stays. */
+/* The next unit of the job from one end, or -1. Who has one may read what stands beside the word:
+   the job is not over before all units are done. */
 static npy_intp next_unit(int back) {
     uint64_t now = atomic_load_explicit(&crew.claim, memory_order_acquire);
     for (;;) {
         const npy_intp left = now & (MOST_UNITS - 1), behind = now >> UNIT_BITS & (MOST_UNITS - 1);
         if (left == 0)
             return -1;
-        const npy_intp units = crew.units;
         const uint64_t then = now - 1 + (back ? (uint64_t)1 << UNIT_BITS : 0);
         if (atomic_compare_exchange_weak(&crew.claim, &now, then))
-            return back ? units - 1 - behind : units - behind - left;
+            return back ? crew.units - 1 - behind : crew.units - behind - left;
     }
 }
 

@@ -322,14 +322,14 @@ def _solve_impl(a: Any, b: Any, *, transpose_a: bool) -> Any:
         return np.zeros(b.shape, b.dtype)
     given = (a.swapaxes(-1, -2) if transpose_a else a, b)
     if _solved is not None and a.dtype == np.float32 and a.shape[-1] <= ELIMINATED:
-        out = _solved(*given)
-        if out is not None:
-            return out
+        return _solved(*given)
     try:
         return refusing(in_double("solve", a.dtype, b.dtype, 2), given)
     except FloatingPointError:
-        # Some matrix is singular: divisions by its zero pivots give inf and nan, as compiled.
-        getrf, trsm = lapack("getrf", a.dtype), blas("trsm", a.dtype)
+        # Some matrix is singular: divisions by its zero pivots give inf and nan. In float32 they
+        # would mostly be other numbers than 0, and others of the stack would be rounded more often.
+        wide = np.dtype(np.complex128 if a.dtype.kind == "c" else np.float64)
+        getrf, trsm = lapack("getrf", wide), blas("trsm", wide)
 
     def one(x: Any, y: Any) -> Any:
         factors, swaps, _ = getrf(x)
@@ -343,7 +343,7 @@ def _solve_impl(a: Any, b: Any, *, transpose_a: bool) -> Any:
         out[order] = y
         return [out]
 
-    return each_matrix(one, [(b.shape, b.dtype)], a, b)[0]
+    return each_matrix(one, [(b.shape, b.dtype)], a.astype(wide), b.astype(wide))[0]
 
 
 def _solve_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, transpose_a: bool) -> Any:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import primal
 import primal.numpy as jnp
 
 
@@ -53,3 +54,29 @@ def test_a_pivot_that_is_zero_is_exchanged_and_a_singular_matrix_gives_no_number
     got = np.asarray(jnp.linalg.solve(singular, np.eye(2, dtype=np.float32)[None].repeat(2, 0)))
     assert np.array_equal(got[0], [[0, 0.5], [1, 0]])
     assert not np.isfinite(got[1]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("n", [1, 3, 32, 40])
+def test_a_singular_matrix_changes_nothing_in_the_other_systems(n, dtype):
+    with primal.enable_x64(True):
+        a, b = (x.astype(dtype) for x in _systems(n, 2))
+        whole = np.asarray(jnp.linalg.solve(a, b))
+        a[2] = 0
+        got = np.asarray(jnp.linalg.solve(a, b))
+    assert not np.isfinite(got[2]).any()
+    others = [0, 1, 3, 4]
+    # Other routines of LAPACK than NumPy calls, in their own order of additions.
+    near = 1e-9 if dtype == "float64" else 1e-6
+    np.testing.assert_allclose(got[others], whole[others], rtol=near)
+
+
+def test_a_nan_in_a_column_of_zeros_spreads():
+    a = np.array([[0, 1], [np.nan, 1]], np.float32)
+    assert np.isnan(jnp.linalg.solve(a, np.ones((2, 1), np.float32))).all()
+
+
+@pytest.mark.parametrize("n", [4, 33])
+def test_solutions_beyond_float32_are_infinite_without_a_warning(n):
+    a = np.eye(n, dtype=np.float32) * np.float32(1e-40)
+    assert np.isinf(jnp.linalg.solve(a, np.ones((n, 1), np.float32))).all()
