@@ -30,11 +30,11 @@ from primal.nn.functions import (
     softplus,
     sparse_plus,
     sparse_sigmoid,
-    squareplus,
     standardize,
     swish,
     tanh,
 )
+from primal.nn.roots import squareplus
 from primal.nn.scaled import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
 
 __all__ = [

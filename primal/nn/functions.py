@@ -73,7 +73,7 @@ def sigmoid(x: Any) -> Array:
     >>> nn.sigmoid(jnp.array([0.0]))
     Array([0.5], dtype=float32)
     """
-    array = _number("sigmoid", x)
+    array = as_number("sigmoid", x)
     if array.dtype.kind in "iub":
         raise TypeError(f"[nn.sigmoid] expected a float or complex array, got {array.dtype.name}.")
     return logistic(array)
@@ -100,7 +100,7 @@ def soft_sign(x: Any) -> Array:
     >>> nn.soft_sign(jnp.array([1.0, -3.0]))
     Array([ 0.5 , -0.75], dtype=float32)
     """
-    array = _number("soft_sign", x)
+    array = as_number("soft_sign", x)
     return array / (jnp.abs(array) + 1)
 
 
@@ -113,7 +113,7 @@ def silu(x: Any) -> Array:
     >>> nn.silu(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = _number("silu", x)
+    array = as_number("silu", x)
     return array * sigmoid(array)
 
 
@@ -142,7 +142,7 @@ def hard_tanh(x: Any) -> Array:
     >>> nn.hard_tanh(jnp.array([-2.0, 0.5]))
     Array([-1. ,  0.5], dtype=float32)
     """
-    array = _number("hard_tanh", x)
+    array = as_number("hard_tanh", x)
     return jnp.where(array > 1, 1, jnp.where(array < -1, -1, array))
 
 
@@ -155,7 +155,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
     >>> nn.elu(jnp.array([1.0, 0.0]))
     Array([1., 0.], dtype=float32)
     """
-    array = _number("elu", x)
+    array = as_number("elu", x)
     # The branch that is not taken must not overflow, or its derivative is nan.
     safe = jnp.where(array > 0, 0.0, array)
     return jnp.where(array > 0, array, alpha * expm1(safe))
@@ -170,7 +170,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
     >>> nn.leaky_relu(jnp.array([1.0, -1.0]))
     Array([ 1.  , -0.01], dtype=float32)
     """
-    array = _number("leaky_relu", x)
+    array = as_number("leaky_relu", x)
     return jnp.where(array >= 0, array, negative_slope * array)
 
 
@@ -195,7 +195,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     >>> nn.gelu(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = floating(_number("gelu", x))
+    array = floating(as_number("gelu", x))
     if approximate:
         inner = np.sqrt(2 / np.pi).astype(array.dtype) * (array + 0.044715 * (array**3))
         return array * (0.5 * (1.0 + tanh(inner)))
@@ -232,7 +232,7 @@ def _gelu_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _no_bools(name: str, x: Any) -> Array:
-    array = _number(name, x)
+    array = as_number(name, x)
     if array.dtype == np.bool_:
         raise TypeError(f"[nn.{name}] expected numbers, got bools.")
     return array
@@ -301,7 +301,7 @@ def logsumexp(
     >>> nn.logsumexp(jnp.array([0.0, 0.0]))
     Array(0.6931472, dtype=float32)
     """
-    array = floating(_number("logsumexp", a))
+    array = floating(as_number("logsumexp", a))
     if b is not None:
         weights = jnp.asarray(b)
         array = jnp.where(weights != 0, array, -jnp.inf)
@@ -389,7 +389,7 @@ def sparse_plus(x: Any) -> Array:
     >>> nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
-    array = _number("sparse_plus", x)
+    array = as_number("sparse_plus", x)
     return jnp.where(array <= -1, 0.0, jnp.where(array >= 1, array, (array + 1.0) ** 2 / 4))
 
 
@@ -402,32 +402,8 @@ def sparse_sigmoid(x: Any) -> Array:
     >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    array = _number("sparse_sigmoid", x)
+    array = as_number("sparse_sigmoid", x)
     return 0.5 * jnp.clip(array + 1, 0, 2)
-
-
-@remembered_as(direct.squareplus)
-def squareplus(x: Any, b: Any = 4) -> Array:
-    """(x + √(x² + b)) / 2 (Barron, 2021).
-
-    Element by element, of the shape of x.
-
-    >>> nn.squareplus(jnp.array([0.0]))
-    Array([1.], dtype=float32)
-    """
-    array, b = _number("squareplus", x), jnp.asarray(b)
-    if array.dtype.kind in "biuc":
-        return (array + jnp.sqrt(jnp.square(array) + b)) / 2
-    # The square overflows long before x: a power of 2 less leaves all digits.
-    half = int(jnp.finfo(array.dtype).maxexp) // 2
-    size = jnp.abs(array)
-    large = size > 2.0 ** (half - 2)
-    scale = jnp.where(large, 2.0 ** (-half), 1.0)
-    root = jnp.sqrt(jnp.square(array * scale) + b * scale * scale)
-    total = size / 2 + root / 2 * jnp.where(large, 2.0**half, 1.0)
-    # Below 0 the sum is a difference: its product with the other one is b/4.
-    below = array < 0
-    return jnp.where(below, b / 4 / jnp.where(below, total, 1), total)
 
 
 @remembered
@@ -439,7 +415,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
     >>> nn.celu(jnp.array([1.0]))
     Array([1.], dtype=float32)
     """
-    array = _number("celu", x)
+    array = as_number("celu", x)
     return jnp.maximum(array, 0.0) + alpha * jnp.expm1(jnp.minimum(array, 0.0) / alpha)
 
 
@@ -452,7 +428,7 @@ def mish(x: Any) -> Array:
     >>> nn.mish(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = _number("mish", x)
+    array = as_number("mish", x)
     return array * tanh(softplus(array))
 
 
@@ -465,7 +441,7 @@ def hard_sigmoid(x: Any) -> Array:
     >>> nn.hard_sigmoid(jnp.array([-3.0, 0.0, 3.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return relu6(_number("hard_sigmoid", x) + 3.0) / 6.0
+    return relu6(as_number("hard_sigmoid", x) + 3.0) / 6.0
 
 
 @remembered
@@ -477,7 +453,7 @@ def hard_silu(x: Any) -> Array:
     >>> nn.hard_silu(jnp.array([-3.0, 3.0]))
     Array([-0.,  3.], dtype=float32)
     """
-    array = _number("hard_silu", x)
+    array = as_number("hard_silu", x)
     return array * hard_sigmoid(array)
 
 
@@ -493,7 +469,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     >>> nn.glu(jnp.array([2.0, 0.0]))
     Array([1.], dtype=float32)
     """
-    array = _number("glu", x)
+    array = as_number("glu", x)
     (axis,) = canonical_axes("nn.glu", (axis,), array.ndim)
     size = array.shape[axis]
     if size % 2:
@@ -508,7 +484,7 @@ def identity(x: Any) -> Array:
     >>> nn.identity(jnp.array([2.0]))
     Array([2.], dtype=float32)
     """
-    return _number("identity", x)
+    return as_number("identity", x)
 
 
 @remembered_as(direct.log1mexp)
@@ -573,7 +549,7 @@ def standardize(
         raise ValueError(
             f"[nn.standardize] expected algorithm 'fast' or 'stable', got {algorithm!r}."
         )
-    array = floating(_number("standardize", x))
+    array = floating(as_number("standardize", x))
     if mean is None:
         mean = jnp.mean(array, axis, keepdims=True, where=where)
     if variance is None and algorithm == "stable":
@@ -585,7 +561,7 @@ def standardize(
     return (array - mean) * rsqrt(variance + epsilon)
 
 
-def _number(name: str, x: Any) -> Any:
+def as_number(name: str, x: Any) -> Any:
     """x as an array; TypeError for lists, which JAX does not take for arrays."""
     if isinstance(x, list | tuple | str | range) or x is None:
         raise TypeError(

@@ -103,3 +103,19 @@ def test_slopes_of_log1mexp_to_order_two() -> None:
         second, inner = vmap(grad(grad(nn.log1mexp))), x[1:6]
         want = -np.exp(inner) / np.expm1(inner) ** 2
         np.testing.assert_allclose(second(inner), want, rtol=1e-14)
+
+
+def test_squareplus_by_its_other_argument() -> None:
+    """Slopes in b and of second order, of arrays that meet, and dtypes."""
+    x, b = np.linspace(-30, 30, 13), np.array([[0.5], [4.0], [90.0]])
+    root = np.sqrt(x * x + b)
+    with enable_x64():
+        for through in (lambda f: f, jit):
+            sums = through(grad(lambda x, b: nn.squareplus(x, b).sum(), (0, 1)))
+            by_x, by_b = sums(jnp.array(x), jnp.array(b))
+            np.testing.assert_allclose(by_x, ((1 + x / root) / 2).sum(0), rtol=1e-14)
+            np.testing.assert_allclose(by_b, (0.25 / root).sum(1, keepdims=True), rtol=1e-14)
+            second = through(vmap(grad(grad(nn.squareplus))))(jnp.array(x))
+            np.testing.assert_allclose(second, 2 / root[1] ** 3, rtol=1e-11)
+    assert nn.squareplus(jnp.ones(3, "float16"), jnp.ones(3, "int32")).dtype == "float16"
+    assert nn.squareplus(jnp.ones(3), jnp.ones(3, "complex64")).dtype == "complex64"

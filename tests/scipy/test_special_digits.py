@@ -159,6 +159,15 @@ VALUES: dict[str, list[tuple[float, float]]] = {
         (1.9999999961012896e19, 1.999999996101289574e19),
         (3.0000000054977558e38, 3.000000005497755758e38),
     ],
+    "squareplus'": [
+        (-1.999999968613499e18, 2.5000000784662545e-37),
+        (-1700000.0, 3.4602076124531555e-13),
+        (-0.699999988079071, 0.3348247901418865),
+        (-0.0010000000474974513, 0.49975000001937564),
+        (0.30000001192092896, 0.5741702293475281),
+        (4.199999809265137, 0.9514302556225323),
+        (9.999999980506448e18, 1.0),
+    ],
     "sinc'": [
         (9.999999682655225e-21, -3.289868029294206734e-20),
         (0.0003000000142492354, -9.869603993188496648e-4),
@@ -170,6 +179,7 @@ VALUES: dict[str, list[tuple[float, float]]] = {
 FUNCTIONS = {
     "S": lambda x: special.fresnel(x)[0], "C": lambda x: special.fresnel(x)[1],
     "expm1'": jnp.expm1, "sinc'": jnp.sinc, "squareplus": primal.nn.squareplus,
+    "squareplus'": primal.nn.squareplus,
 }  # fmt: skip
 UNITS = 6
 MORE = {"i1e'": 12}  # a difference of terms up to three times as large
