@@ -66,6 +66,7 @@ if _collecting:
 if _TYPE_CHECKING:
     from primal import ad as ad
     from primal import ad_checkpoint as ad_checkpoint
+    from primal import api_util as api_util
     from primal import checkpoint_policies as checkpoint_policies
     from primal import core as core
     from primal import custom_batching as custom_batching
@@ -168,10 +169,11 @@ _CONTROL = frozenset({
     "checkpoint", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "remat",
 })  # fmt: skip
 _SUBMODULES = frozenset({
-    "ad", "ad_checkpoint", "checkpoint_policies", "core", "custom_batching", "custom_derivatives",
-    "debug", "dlpack", "dtypes", "errors", "example_libraries", "experimental", "extend",
-    "flatten_util", "image", "interpreters", "lax", "monitoring", "nn", "ops", "profiler", "random",
-    "ref", "scipy", "sharding", "stages", "tree", "tree_util", "typing",
+    "ad", "ad_checkpoint", "api_util", "checkpoint_policies", "core", "custom_batching",
+    "custom_derivatives", "debug", "dlpack", "dtypes", "errors", "example_libraries",
+    "experimental", "extend", "flatten_util", "image", "interpreters", "lax", "monitoring", "nn",
+    "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "tree", "tree_util",
+    "typing",
 })  # fmt: skip
 
 

@@ -3,12 +3,14 @@
 import importlib as _importlib
 from typing import Any as _Any
 
+_MODULES = frozenset({"core", "linear_util", "source_info_util"})
+
 
 def __getattr__(name: str) -> _Any:
-    if name == "core":
-        return _importlib.import_module("primal.extend.core")
+    if name in _MODULES:
+        return _importlib.import_module(f"primal.extend.{name}")
     raise AttributeError(f"module 'primal.extend' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "core"})
+    return sorted({*globals(), *_MODULES})

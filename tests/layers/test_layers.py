@@ -29,7 +29,7 @@ LAYERS = [
         "numpy", "scipy", "random", "nn", "lax", "image", "errors", "tree", "tree_util", "dtypes",
         "typing", "stages", "sharding", "flatten_util", "dlpack", "test_util", "version",
         "segments", "monitoring", "custom_derivatives", "debug", "profiler", "ad_checkpoint",
-        "ad", "checkpoint_policies", "core", "custom_batching", "ref",
+        "ad", "api_util", "checkpoint_policies", "core", "custom_batching", "ref",
     },
     {"experimental", "example_libraries", "extend", "interpreters"},
     {"compat"},

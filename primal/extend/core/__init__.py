@@ -11,7 +11,9 @@ operations are `Primitive`s, whose rules are set in `primal.interpreters`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from primal.core import eval_jaxpr
@@ -22,12 +24,20 @@ from primal.ir.jaxpr import Eqn as JaxprEqn
 from primal.ir.jaxpr import Jaxpr as Jaxpr
 from primal.ir.jaxpr import Var as Var
 from primal.ir.op import no_effects as no_effects
+from primal.ir.state import ambient, roots, state
 from primal.ir.trace import Literal as Literal
+from primal.ir.trace import Trace
 
 __all__ = [
-    "ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "Var", "jaxpr_as_fun",
-    "no_effects", "primitives",
+    "ClosedJaxpr", "DropVar", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "Var",
+    "get_opaque_trace_state", "jaxpr_as_fun", "no_effects", "primitives",
+    "set_current_trace", "take_current_trace",
 ]  # fmt: skip
+
+
+class DropVar(Var):
+    """JAX's type of results that nobody reads. Here they are variables as all others: programs hold
+    none, so that code which asks for it finds every result."""
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
@@ -47,3 +57,52 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
         return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
     return fun
+
+
+def get_opaque_trace_state(convention: str = "") -> Any:
+    """A hashable token of the transformation in progress, equal while it is the same.
+
+    Libraries that keep values of their own beside transformations compare it. `convention`, the
+    name of such a library, changes nothing here.
+
+    >>> from primal.extend import core
+    >>> outside = core.get_opaque_trace_state()
+    >>> outside == core.get_opaque_trace_state()
+    True
+    >>> inside = []
+    >>> _ = primal.make_jaxpr(lambda: inside.append(core.get_opaque_trace_state()))()
+    >>> outside in inside
+    False
+    """
+    return weakref.ref(state.trace)
+
+
+@contextmanager
+def set_current_trace(trace: Any) -> Iterator[None]:
+    """Run the body in a transformation that `take_current_trace` gave. TypeError for what is none.
+
+    >>> with primal.extend.core.take_current_trace() as trace:
+    ...     with primal.extend.core.set_current_trace(trace):
+    ...         print(jnp.ones(2) * 2)
+    [2. 2.]
+    """
+    if not isinstance(trace, Trace):
+        raise TypeError(f"[set_current_trace] expected a transformation, got {trace!r}.")
+    with ambient(trace):
+        yield
+
+
+@contextmanager
+def take_current_trace() -> Iterator[Any]:
+    """The transformation in progress; the body runs outside of all.
+
+    >>> def f(x):
+    ...     with primal.extend.core.take_current_trace():
+    ...         print(jnp.ones(2) * 2)
+    ...     return x
+    >>> _ = primal.make_jaxpr(f)(1.0)
+    [2. 2.]
+    """
+    trace = state.trace
+    with ambient(roots[0]):
+        yield trace
