@@ -56,9 +56,15 @@ class _Writer:
         self.wide: dict[Any, Any] = {}
         self.pending: dict[Any, Any] = {}  # what is there in float32 only
         self.last: set[Eqn] = set()  # the casts of these
+        # Numbers repeated, which are views: written in the dtypes in which they are read.
+        self.filled: dict[Any, Eqn] = {}
+        self.views: set[Any] = set()  # those written as they are
 
     def add(self, eqn: Eqn) -> None:
         ins, how = eqn.invars, self._is_widened(eqn)
+        if eqn.op is broadcast_in_dim and type(ins[0]) is Literal and _is_narrow(ins[0]):
+            self.filled[eqn.outvars[0]] = eqn
+            return
         if how is None:
             for v in ins:
                 self.narrow(v)
@@ -87,10 +93,11 @@ class _Writer:
         if op in _EXACT:
             return "exact"
         if op.kind is SHAPE and not op.multiple:  # moved where it is
-            return "exact" if all(v in self.pending for v in ins) else None
+            rows = [v for v in ins if v not in self.filled]
+            return "exact" if rows and all(v in self.pending for v in rows) else None
         there = ins[0] in self.wide
         if op is broadcast_in_dim:
-            return "exact" if there or type(ins[0]) is Literal else None
+            return "exact" if there else None
         if op is convert_element_type:
             return "exact" if there and not _is_narrow(eqn.outvars[0]) else None
         return None
@@ -100,11 +107,18 @@ class _Writer:
             return Literal(widened(np.asarray(v.host))[()], v.aval.with_dtype(FLOAT32))
         if v not in self.wide:
             self.wide[v] = made = Var(v.aval.with_dtype(FLOAT32))
+            if v in self.filled:
+                eqn = self.filled[v]
+                self.eqns.append(eqn.replace(invars=[self._widened(eqn.invars[0])], outvars=[made]))
+                return made
             params = {"new_dtype": FLOAT32, "weak_type": False}
             self.eqns.append(Eqn(convert_element_type, [v], [made], params))
         return self.wide[v]
 
     def narrow(self, v: Any) -> None:
+        if type(v) is Var and v in self.filled and v not in self.views:
+            self.views.add(v)
+            self.eqns.append(self.filled[v])
         made = None if type(v) is Literal else self.pending.pop(v, None)
         if made is not None:
             params = {"new_dtype": v.aval.dtype, "weak_type": v.aval.weak_type}

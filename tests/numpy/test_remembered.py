@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -301,3 +302,32 @@ def test_sums_of_whole_numbers_that_are_converted(narrow: str) -> None:
                 found = jnp.sum(jnp.asarray(x), axis=axis, dtype=wide)
                 assert found.dtype == wide
                 np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_repeated_numbers_of_narrow_floats(dtype: str) -> None:
+    """Read narrow, in float32 or both, they are the same numbers; alone they are no casts."""
+
+    def of_wide(x: Any) -> Any:
+        return x + jnp.full_like(x, 1.5)
+
+    def of_both(x: Any) -> Any:
+        fill = jnp.full_like(x, -0.0)
+        return jnp.concatenate([fill, x * fill]), fill, fill.T + 1, jnp.cumsum(fill, 0)
+
+    def moved(x: Any) -> Any:
+        moved = jnp.concatenate([x + x, jnp.ones_like(x)])[::-1]
+        return moved, jnp.full_like(x, 2).astype("float32")
+
+    x = jnp.arange(2200.0).reshape(40, 55).astype(dtype)  # more than a constant holds
+    for fun in (jnp.zeros_like, jnp.ones_like, of_wide, of_both, moved):
+        want = primal.tree.leaves(fun(x))
+        for run in (remembered.remembered(fun), primal.jit(fun)):
+            for _ in range(3):
+                for a, b in zip(primal.tree.leaves(run(x)), want, strict=True):
+                    assert a.dtype == b.dtype
+                    assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    got = remembered.remembered(jnp.zeros_like)
+    for _ in range(3):
+        out = got(x)
+    assert out.host.strides == (0, 0)
