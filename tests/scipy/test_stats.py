@@ -588,3 +588,18 @@ def test_betabinom_of_one_beside_a_large_parameter(dtype: str, x64: None) -> Non
                 eps = np.finfo(dtype).eps
                 np.testing.assert_allclose(got, want, rtol=16 * eps, atol=4 * eps)
         assert stats.betabinom.pmf(jnp.asarray(0, dtype), 0, *args) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_logarithms_of_densities_at_the_ends_are_limits(jitted: bool) -> None:
+    """Of 0ᵃ⁻¹, by shapes below, at and above 1."""
+    a, b = np.meshgrid([0.5, 1.0, 2.5], [0.25, 1.0, 3.0])
+    through = primal.jit if jitted else lambda f: f
+    with primal.enable_x64(True), np.errstate(all="ignore"):
+        for end in (0.0, -0.0, 1.0):
+            got = through(primal.scipy.stats.beta.logpdf)(jnp.array(end), a, b)
+            power, other = (a, b) if end == 0 else (b, a)
+            limit = np.where(power == 1, np.log(other), np.where(power > 1, -np.inf, np.inf))
+            np.testing.assert_allclose(got, limit, rtol=1e-15)
+        got = through(primal.scipy.stats.gamma.logpdf)(jnp.zeros(3), a[0])
+        np.testing.assert_array_equal(got, [np.inf, 0, -np.inf])

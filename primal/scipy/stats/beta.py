@@ -13,7 +13,7 @@ from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
 from primal.scipy.operands import settled
 from primal.scipy.special.gammas import psi_less
-from primal.scipy.stats.peaks import log_split, power_slope
+from primal.scipy.stats.peaks import log_power_of_zero, log_split, power_slope
 from primal.scipy.stats.supports import for_positive, within
 from primal.scipy.stats.tails import log_beta_tail, log_of
 
@@ -99,10 +99,10 @@ def _log_density(z: Any, a: Any, b: Any) -> Any:
     """That of z from 0 to 1, with slopes in which nothing cancels next to these."""
     ends = (z == 0) | (z == 1)
     at = jnp.where(ends, 0.5, z)
-    log = log_split(a, b, at) + jnp.log(a / (a + b) / at) + jnp.log(b / (1 - at))
+    log = log_split(a, b, at) + (jnp.log(a / (a + b) / (at * (1 - at))) + jnp.log(b))
     # An infinite limit, or where the power is the 0-th, b or a.
-    limit = special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z)
-    return jnp.where(ends, limit + jnp.log(jnp.where(z == 0, b, a)), log)
+    zero, one = log_power_of_zero(a - 1) + jnp.log(b), log_power_of_zero(b - 1) + jnp.log(a)
+    return jnp.where(ends, jnp.where(z == 0, zero, one), log)
 
 
 _log_density.defjvps(

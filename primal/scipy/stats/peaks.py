@@ -15,7 +15,6 @@ from primal.api.control import custom_jvp
 from primal.base.expansions import ODD_PARTS
 from primal.numpy.remembered import remembered
 from primal.ops.special import tables
-from primal.scipy import special
 from primal.scipy.operands import digits, horner
 from primal.scipy.special.gammas import SHIFT, shifted
 
@@ -73,6 +72,11 @@ def power_slope(a: Any, z: Any) -> Any:
     return (a - 1) / jnp.where((a == 1) & (z == 0), 1, z)
 
 
+def log_power_of_zero(power: Any) -> Any:
+    """log 0ᵖ; of parameters alone, where xlogy is a logarithm for each element."""
+    return jnp.where(power == 0, 0, power * -jnp.inf)
+
+
 @custom_jvp
 def log_gamma(a: Any, z: Any) -> Any:
     """log(zᵃ⁻¹·e⁻ᶻ/Γ(a)) for z ≥ 0.
@@ -86,7 +90,9 @@ def log_gamma(a: Any, z: Any) -> Any:
     less = a < 1
     ratio = jnp.log(jnp.where(less, a, 1)) - jnp.log(jnp.where(less, at, 1))
     log = log_poisson(jnp.where(less, a, a - 1), at) + ratio
-    return jnp.where(ends, special.xlogy(a - 1, z) - z, log)
+    power = log_power_of_zero(a - 1)
+    # At infinity powers above the 0-th are inf - inf, nan as in SciPy.
+    return jnp.where(ends, jnp.where(z == 0, power, -power) - z, log)
 
 
 log_gamma.defjvps(
