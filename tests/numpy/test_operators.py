@@ -405,3 +405,26 @@ def test_interpreters_of_programs_find_constants_and_calls() -> None:
     closed = make_jaxpr(lambda x: x + np.ones(3))(1.0)
     assert closed.literals is closed.consts
     assert not any(e.primitive.call_primitive for e in make_jaxpr(jit(jnp.sin))(1.0).eqns)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "lt", "ge", "eq", "ne"])
+def test_operators_of_many_narrow_floats_are_those_of_few(name: str, dtype: str) -> None:
+    """Whichever way they are computed: all pairs of ends, zeros, subnormals and others."""
+    f = getattr(operator, name)
+    info = jnp.finfo(dtype)
+    ends = [0, -0.0, np.inf, -np.inf, np.nan, float(info.max), float(info.tiny), 1, -1.5, 1 / 3]
+    some = np.array([*ends, *np.random.default_rng(0).standard_normal(14), float(info.tiny) / 4])
+    x, y = [jnp.asarray(v.ravel()).astype(dtype) for v in np.meshgrid(some, some)]
+    assert x.size > 512
+    for a, b in ((x, y), (x, 2), (1.5, y), (x, y[:1])):
+        got = f(a, b)
+        want = [
+            f(*[v[i : i + 5] if np.size(v) > 1 else v for v in (a, b)])
+            for i in range(0, x.size, 5)
+        ]
+        assert {v.dtype for v in want} == {got.dtype} and not got.weak_type
+        want, got = np.concatenate(want), np.asarray(got)
+        np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
+        known = want == want
+        assert np.array_equal(np.signbit(got[known]), np.signbit(want[known]))
