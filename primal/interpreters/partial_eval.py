@@ -62,9 +62,9 @@ def trace_to_jaxpr_nounits(
 
     What depends on known ones alone runs at once, and such results are known. The jaxpr, of
     `consts` and the arguments that are not known, gives the others; with `instantiate`, of all
-    results or of each, known ones too. Calls of jitted functions are looked into; loops and choices
-    are as a whole known or not, where JAX divides them. ValueError where `instantiate` is as long
-    as the results are not.
+    results or of each, known ones too. Calls of jitted functions are looked into, scans and choices
+    are divided; `while_loop` and `fori_loop` are not, where JAX divides them too. ValueError where
+    `instantiate` is as long as the results are not.
 
     >>> from primal.extend import linear_util as lu
     >>> from primal.interpreters import partial_eval as pe

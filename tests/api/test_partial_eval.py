@@ -26,7 +26,15 @@ def in_loop(x, y):
     return jax.lax.fori_loop(0, 3, lambda i, c: (c[0] * 2, c[1] + c[0]), (x, y)), x - 1
 
 
-@pytest.mark.parametrize("f", [mixed, in_jit, in_vmap_and_grad, in_loop])
+def in_scan(x, y):
+    return jax.lax.scan(lambda c, v: ((c[0] + v, c[1] * y), (v * 2, c[1])), (x[0], y), x)
+
+
+def in_cond(x, y):
+    return jax.lax.cond(x[0] > 0, lambda x, y: (x * 2, y), lambda x, y: (x, x + y), x, y)
+
+
+@pytest.mark.parametrize("f", [mixed, in_jit, in_vmap_and_grad, in_loop, in_scan, in_cond])
 @pytest.mark.parametrize("known", [(True, False), (False, True), (True, True), (False, False)])
 @pytest.mark.parametrize("instantiate", [False, True])
 def test_both_parts_are_the_function(f, known, instantiate):
@@ -46,8 +54,10 @@ def test_both_parts_are_the_function(f, known, instantiate):
         assert not any(v.is_known() for v in out)
     elif all(known):
         assert all(v.is_known() for v in out)
-    if known == (True, False) and f in (mixed, in_jit) and not instantiate:
-        assert [v.is_known() for v in out] == [True, False, False]
+    if known == (True, False) and not instantiate:
+        want = {mixed: [True, False, False], in_jit: [True, False, False], in_cond: [True, False]}
+        want |= {in_loop: [False, False, True], in_scan: [True, False, True, False]}
+        assert [v.is_known() for v in out] == want.get(f, [v.is_known() for v in out])
 
 
 def test_what_is_known_runs_at_once_and_only_once():
