@@ -18,8 +18,6 @@ FEW = 16
 the array where they are made of it. Arrays of as many lie in registers of loops, where to put
 pieces together costs nothing (500 turns of a Laplacian by `.at[1:-1].add` of 16 numbers 13 to
 3.7 us)."""
-
-
 RUN_COST, COST = 40, 4
 """What a window, and an element of it, cost to convert there and back where they lie, beside an
 element of a whole array."""

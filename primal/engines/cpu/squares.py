@@ -317,9 +317,7 @@ def _packs(
 
 
 def stores_squares(group: Group, place: Value) -> bool:
-    """Whether a group that a node is made by may store it at a place where it lies turned.
-
-    """
+    """Whether a group that a node is made by may store it at a place where it lies turned."""
     if group.reductions or group.passes or place.size < LEAST or group.shape != place.shape:
         return False
     dims = [d for d, n in enumerate(place.shape) if n > 1]
