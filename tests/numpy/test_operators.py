@@ -428,3 +428,5 @@ def test_operators_of_many_narrow_floats_are_those_of_few(name: str, dtype: str)
         np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
         known = want == want
         assert np.array_equal(np.signbit(got[known]), np.signbit(want[known]))
+    squares = np.concatenate([x[i : i + 5] ** 2 for i in range(0, x.size, 5)])
+    np.testing.assert_array_equal(np.asarray(x**2).astype("f"), squares.astype("f"))
