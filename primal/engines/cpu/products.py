@@ -125,9 +125,7 @@ def _product(
     if in_blas and max(m, n) > 1 and depth > 1:
         if m == 1 or n == 1:
             return _by_blas(k, x, y, nb, ni, nj, "gemv")
-        # Whether the terms of the larger operand are rows that lie one behind the other.
-        rows = (x if m > n else y).steps()[-1] != 1
-        parts = _parts_of_terms(m, n, depth, dtype, y.steps()[-1] == 1, rows)
+        parts = _parts_of_terms(m, n, depth, dtype, y.steps()[-1] == 1)
         found = _in_parts(k, x, y, nb, ni, nj, parts) if parts > 1 else None
         return found if found is not None else _by_blas(k, x, y, nb, ni, nj, "gemm", layout)
     if dtype in blas.LETTER and not in_blas and depth > 1 and m * n > 1:
@@ -135,22 +133,16 @@ def _product(
     return _by_sums(k, x, y, nb, ni, nj)
 
 
-def _parts_of_terms(m: int, n: int, depth: int, dtype: str, turned: bool, rows: bool) -> int:
+def _parts_of_terms(m: int, n: int, depth: int, dtype: str, turned: bool) -> int:
     """In how many parts the terms of a product of few rows and columns are added up.
 
     BLAS reads short ones as they lie and packs others, and threads share the parts, which rows and
     columns are too few for: covariances of 100,000 x 10 floats took 980 us, and take 220 (JAX 460),
-    products of 3 rows of 320,000 1,460 and 95. Of a large operand whose terms are `rows` those are
-    read whole, where parts of its columns are read in short pieces.
+    products of 3 rows of 320,000 1,460 and 95.
     """
     work = m * n * depth
     if dtype not in ("f4", "f8"):
         return 1
-    memory = itemsize(dtype) * (m + n) * depth
-    if rows and _waits(2 * work, memory):
-        # Results of all parts are a small part of what is read.
-        parts = min(memory // UNIT, depth // (TALL * min(m, n)))
-        return -(-parts // EVEN) * EVEN if parts > 1 else 1
     if m * n > THIN or depth < TALL * max(m, n):
         return 1
     if work <= blas.UNPACKED and depth <= LONG:
