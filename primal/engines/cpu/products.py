@@ -315,7 +315,8 @@ def _by_blas(
             unit = tiled.unit_of(sizes, size_of([g[0] for g in loops]))
             room = tiled.room(unit[1])
     elif dtype in ("f4", "f8"):
-        own = not _waits(work, memory) and gemm.fits(*sizes, yk == 1, itemsize(dtype))
+        # Half as thin ones are better packed: 34 x 2048 x 512 of float64 1.2 ms, by BLAS 2.4.
+        own = not _waits(2 * work, memory) and gemm.fits(*sizes, yk == 1, itemsize(dtype))
         if own:
             callees, unit, room = gemm.packed(dtype, sizes, strides[:2])
     if not own:
