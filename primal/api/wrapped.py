@@ -182,11 +182,7 @@ def transformation(gen: Callable[..., Any], *given: Any) -> Any:
     >>> scaled(lu.wrap_init(lambda x: x + 1), 10).call_wrapped(2)
     30
     """
-
-    def transform(gen: Callable[..., Any], fun: WrappedFun, *static: Any) -> WrappedFun:
-        return fun.wrap(_turns(gen), static, None)
-
-    return functools.partial(transform, gen, *given)
+    return transformation2(_turns(gen), *given)
 
 
 def transformation_with_aux(gen: Callable[..., Any], *given: Any, **options: Any) -> Any:
@@ -201,14 +197,7 @@ def transformation_with_aux(gen: Callable[..., Any], *given: Any, **options: Any
     >>> fun.call_wrapped(1, 4, 2), count()
     (4, 3)
     """
-
-    def transform(
-        gen: Callable[..., Any], fun: WrappedFun, *static: Any, use_eq_store: bool = False
-    ) -> tuple[WrappedFun, Callable[[], Any]]:
-        store = EqualStore() if use_eq_store else Store()
-        return fun.wrap(_turns_with_aux(gen), static, store), lambda: store.val
-
-    return functools.partial(transform, gen, *given, **options)
+    return transformation_with_aux2(_turns_with_aux(gen), *given, **options)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.limits import iinfo
-from primal.base.native import IN_VECTORS
+from primal.base.native import FEW_NARROW, IN_VECTORS
 from primal.ir.op import Op
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal, literal
@@ -34,9 +34,6 @@ ANY = (np.generic,)
 KNOWN = frozenset({ArrayImpl, np.ndarray, int, float, bool, complex})
 # Containers that Python would compare by identity, or repeat, which nobody means.
 CONTAINERS = frozenset({list, tuple, dict, set})
-# More floats of two bytes are left to the functions, which compute them in float32 (`widening`):
-# sums of 1,000 float16 take NumPy 4.7 us, and so 2.6.
-FEW = 256
 
 
 def _accepts(x: Any) -> bool:
@@ -82,7 +79,10 @@ def binary(
 
     def meet(self: Any, other: Any) -> Any:
         """What to put beside self, remembered; None where the function must decide."""
-        if self.aval.dtype in IN_VECTORS and self.aval.size > FEW and type(self) is ArrayImpl:
+        # More are left to the functions, which compute them in float32 (`widening`): sums of 1,000
+        # float16 take NumPy 4.7 us, and so 2.6.
+        many = self.aval.dtype in IN_VECTORS and self.aval.size > FEW_NARROW
+        if many and type(self) is ArrayImpl:
             return None
         if type(other) in (int, float):
             found = _scalar(other, self.aval, kinds)

@@ -107,19 +107,22 @@ static void crew_start(void) {
     pthread_attr_destroy(&attributes);
 }
 
+static void do_alone(Work *work, void *what, npy_intp units) {
+    for (npy_intp i = 0; i < units; i++)
+        work(what, i);
+}
+
 /* Do all units of a job that reads so many bytes; without the GIL. */
 static void do_units(Work *work, void *what, npy_intp units, size_t bytes) {
     if (crew.wanted == 0 || bytes < WORTH || units < 2 || units >= MOST_UNITS ||
         pthread_mutex_trylock(&crew.busy)) {
-        for (npy_intp i = 0; i < units; i++)
-            work(what, i);
+        do_alone(work, what, units);
         return;
     }
     if (crew.alone) {
         crew.alone--;
         pthread_mutex_unlock(&crew.busy);
-        for (npy_intp i = 0; i < units; i++)
-            work(what, i);
+        do_alone(work, what, units);
         return;
     }
     if (crew.helpers < crew.wanted)

@@ -157,6 +157,20 @@ class Writer:
         base = self.c.new(f"load ptr, ptr {p}")
         return self.c.new(f"getelementptr i8, ptr {base}, i64 {offset}")
 
+    def operands(self) -> list[str]:
+        """Where operands begin; their strides by loop are kept, and literals as vectors."""
+        bases: list[str] = []
+        for i, (kind, dtype, _) in enumerate(self.spec.operands):
+            if kind == "l":
+                bases.append("")
+                self.strides.append([])
+                self.splats[i] = self.literal(dtype, self.word())
+                self.invert(i, self.splats[i])
+            else:
+                bases.append(self.address() if kind == "m" else self.word())
+                self.strides.append([self.word() for _ in range(self.rank)])
+        return bases
+
     def function(self, name: str) -> None:
         spec, c = self.spec, self.c
         c.start("entry")
@@ -175,16 +189,7 @@ class Writer:
         if is_whole(spec):
             self.whole = Whole(self)
         sizes = [self.word() for _ in range(self.rank)]
-        bases: list[str] = []
-        for i, (kind, dtype, _) in enumerate(spec.operands):
-            if kind == "l":
-                bases.append("")
-                self.strides.append([])
-                self.splats[i] = self.literal(dtype, self.word())
-                self.invert(i, self.splats[i])
-            else:
-                bases.append(self.address() if kind == "m" else self.word())
-                self.strides.append([self.word() for _ in range(self.rank)])
+        bases = self.operands()
         for _ in spec.stores:
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(self.rank)])

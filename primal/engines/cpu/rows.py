@@ -124,16 +124,7 @@ class _Rows(Writer):
         every = room if spec.column else c.new(f"mul i64 {room}, {chunk}")
         stack = c.new(f"alloca i8, i64 {every}, align {LINE}")
         buffers = c.new(f"getelementptr i8, ptr {stack}, i64 {scalars}")
-        bases: list[str] = []
-        for i, (kind, dtype, _) in enumerate(spec.operands):
-            if kind == "l":
-                bases.append("")
-                self.strides.append([])
-                self.splats[i] = self.literal(dtype, self.word())
-                self.invert(i, self.splats[i])
-            else:
-                bases.append(self.address() if kind == "m" else self.word())
-                self.strides.append([self.word() for _ in range(self.rank)])
+        bases = self.operands()
         for number in spec.buffers:
             self.back[number] = len(bases)
             bases.append(self.buffer(buffers))

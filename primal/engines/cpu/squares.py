@@ -80,16 +80,7 @@ class _Squares(Writer):
         self.at = 4
         chunk, chunks, rows, blocks, across = (self.word() for _ in range(5))
         sizes = self.sizes = [self.word() for _ in range(spec.kept)]
-        bases: list[str] = []
-        for i, (kind, dtype, _) in enumerate(spec.operands):
-            if kind == "l":
-                bases.append("")
-                self.strides.append([])
-                self.splats[i] = self.literal(dtype, self.word())
-                self.invert(i, self.splats[i])
-            else:
-                bases.append(self.address() if kind == "m" else self.word())
-                self.strides.append([self.word() for _ in sizes])
+        bases = self.operands()
         for _ in spec.stores:
             bases.append(self.address())
             self.strides.append([self.word() for _ in sizes])

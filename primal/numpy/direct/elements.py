@@ -14,6 +14,7 @@ from primal.base.dtypes import KIND, is_narrow_float, to_inexact_dtype
 from primal.base.limits import finfo
 from primal.base.native import (
     BFLOAT16,
+    FEW_NARROW,
     FLOAT16,
     FLOAT32,
     IN_VECTORS,
@@ -227,7 +228,7 @@ divmod = _divisions(
 _powers = elementwise(i=_integer_power, u=_integer_power, b=_as_bytes(_integer_power))
 def _square_of_few(x: Any) -> Any:
     # More are faster as the program's, in float32 (100,000: 28 us, not 280).
-    return np.square(x) if x.size <= 256 or FLOAT16 not in IN_VECTORS else None
+    return np.square(x) if x.size <= FEW_NARROW or FLOAT16 not in IN_VECTORS else None
 
 
 square = _of_all(np.square, of_booleans=_as_bytes(np.positive), e=_square_of_few)

@@ -10,6 +10,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.dtypes import KIND
 from primal.base.native import (
+    FEW_NARROW,
     FLOAT16,
     IN_VECTORS,
     extension,
@@ -237,8 +238,8 @@ def reciprocal(x: Any) -> Any:
 
 
 def _integer_pow_impl(x: Any, *, y: int) -> Any:
-    # Of two bytes both round once; more than a few are faster in float32 (100,000: 26 us, not 365).
-    if y == 2 and (x.size <= 256 or x.dtype not in IN_VECTORS):
+    # Of two bytes both round once; more than a few are faster in float32.
+    if y == 2 and (x.size <= FEW_NARROW or x.dtype not in IN_VECTORS):
         return np.multiply(x, x, out=same_room(x))
     if y == 0:
         return np.ones_like(x)
