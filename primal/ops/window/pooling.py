@@ -424,13 +424,16 @@ def _scatter_impl(source: Any, x: Any, *, select: str, **window: Any) -> Any:
     if not source.size or not x.size:
         return np.zeros(x.shape, source.dtype)
     at, shape = _chosen(x, select, window)
-    total, weights = math.prod(shape), source.reshape(-1)
+    at, total, weights = at.reshape(-1), math.prod(shape), source.reshape(-1)
+    sums: Any
     if source.dtype.kind == "c":
-        sums = np.bincount(at.reshape(-1), weights.real, total) + 1j * np.bincount(
-            at.reshape(-1), weights.imag, total
-        )
+        sums = np.bincount(at, weights.real, total) + 1j * np.bincount(at, weights.imag, total)
+    elif dtypes.issubdtype(source.dtype, np.integer):
+        # bincount adds in float64, which holds neither all of 64 bits nor sums that wrap.
+        sums = np.zeros(total, np.uint64 if source.dtype == np.uint64 else np.int64)
+        np.add.at(sums, at, weights.astype(sums.dtype))
     else:
-        sums = np.bincount(at.reshape(-1), weights.astype(np.float64), total)
+        sums = np.bincount(at, weights.astype(np.float64), total)
     padded = sums.reshape(shape)
     inside = []
     for n, (lo, _), step in zip(x.shape, window["padding"], window["base_dilation"], strict=True):

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from primal.base.config import enable_x64
 from primal.lax import windows as lax_windows
 from primal.ops import elementwise
 from primal.ops.window import pooling
@@ -138,6 +139,22 @@ def test_the_first_of_equals_is_chosen(run: Any) -> None:
     for select in ("ge", "le"):
         scatter = functools.partial(pooling.select_and_scatter_add, select=select, **w)
         np.testing.assert_array_equal(run(scatter, source, x)[0], [1.0, 2.0, 4.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("run", [eager, compiled])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "int64", "uint64"])
+def test_integers_are_added_without_rounding(run: Any, dtype: str) -> None:
+    """All bits of the dtype, and sums that wrap."""
+    most = np.iinfo(dtype).max
+    x = np.array([5, 9, 5, 1], dtype)
+    source = np.array([most, most - 2, most // 3], dtype)
+    for select, want in (("ge", [0, sum(source.tolist()[:2]), int(source[2]), 0]),
+                         ("le", [int(source[0]), 0, int(source[1]), int(source[2])])):  # fmt: skip
+        scatter = functools.partial(pooling.select_and_scatter_add, select=select, **window((2,)))
+        with enable_x64(True):
+            (got,) = run(scatter, source, x)
+        wrapped = [n & (2 ** (8 * x.itemsize) - 1) for n in want]
+        assert got.view(f"u{x.itemsize}").tolist() == wrapped
 
 
 @pytest.mark.parametrize("case", ["plane", "dilated", "cropped"])
