@@ -107,6 +107,7 @@ class Scope:
     def __enter__(self) -> Any:
         entries = [_Entry(self, name, self.value) for name in self.names]
         _enter((*settings()._overrides, *entries))
+        self._tell()
         return self.value
 
     def __exit__(self, *exc: object) -> None:
@@ -118,6 +119,12 @@ class Scope:
                 del overrides[i]
                 left -= 1
         _enter(tuple(overrides))
+        self._tell()
+
+    def _tell(self) -> None:
+        for name in self.names:
+            for listener in _listeners.get(name, ()):
+                listener(getattr(settings(), name))
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(fun)
@@ -302,7 +309,7 @@ class Config:
                 _globals[part] = value
             publish()
         for listener in _listeners.get(flag.name, ()):
-            listener(value)
+            listener(getattr(settings(), flag.name))
 
     def read(self, name: str) -> Any:
         """Return the value of a flag in the running thread, under any of its spellings."""
@@ -335,7 +342,11 @@ class Config:
         return {f"jax_{name}": getattr(current, name) for name in _flags}
 
     def on_update(self, name: str, listener: Callable[[Any], None]) -> None:
-        """Call `listener(value)` whenever `update` sets this flag (scopes do not call it)."""
+        """Call `listener(value)` whenever `update` sets this flag, and as scopes begin and end.
+
+        What listens (threads, the level of logs) exists once, so that a scope of one thread is felt
+        by all while it is active.
+        """
         _listeners.setdefault(_find(name).name, []).append(listener)
 
     def config_with_absl(self) -> None:

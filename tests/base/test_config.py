@@ -139,8 +139,10 @@ def test_listeners_hear_of_updates():
     heard = []
     config.on_update("num_cpu_devices", heard.append)
     config.update("num_cpu_devices", 4)
+    with flags.num_cpu_devices(2):
+        config.update("num_cpu_devices", 3)
     config.update("num_cpu_devices", -1)
-    assert heard == [4, -1]
+    assert heard == [4, 2, 2, 3, -1]
 
 
 def test_flags_can_be_added_and_derived():

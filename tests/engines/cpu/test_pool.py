@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from primal.base.config import config
+from primal.base.config import config, num_threads
 from primal.base.threads import LIMIT
 from primal.engines.cpu import driver, pool
 from primal.ops.contract import dot_general
@@ -87,6 +87,17 @@ def test_units_are_shared_evenly(count, turn):
             sizes = [end - begin for begin, end, _ in taken]
             assert max(sizes) - min(sizes) <= 1
             assert len(sizes) % count == 0 or len(sizes) < count
+
+
+def test_scopes_have_threads_of_their_own():
+    config.update("num_threads", 3)
+    steps = Steps()
+    for count in (1, 2):
+        with num_threads(count):
+            assert len(steps.run(600, 50_000)) % count == 0
+            if count == 1:
+                assert {who for _, _, who in steps.taken} == {threading.get_ident()}
+        assert len(steps.run(600, 50_000)) % 3 == 0
 
 
 @pytest.mark.parametrize("units", [64, 1000])
@@ -225,7 +236,7 @@ def test_who_has_nothing_to_do_takes_no_time():
     run(
         """
 import ctypes, threading, time
-from primal.base.config import config
+from primal.base.config import config, num_threads
 from primal.engines.cpu import driver
 
 same()
