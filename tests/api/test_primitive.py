@@ -1,5 +1,6 @@
 """Operations that users define: what transformations and engines do with their rules."""
 
+import copy
 from functools import partial
 
 import numpy as np
@@ -192,6 +193,13 @@ def test_tables_are_views_of_the_records():
 def test_rules_that_were_not_given(use, words):
     with pytest.raises(NotImplementedError, match=words):
         use(Primitive("p"))
+
+
+def test_programs_that_name_it_can_be_copied():
+    program = primal.make_jaxpr(ours)(X, Y)
+    copied = copy.deepcopy(program)
+    assert copied.eqns[-1].primitive is copy.copy(P) is P
+    np.testing.assert_array_equal(jaxpr_as_fun(copied)(X, Y)[0], ours(X, Y))
 
 
 def test_refusals():

@@ -576,3 +576,15 @@ def test_values_of_one_vmap_are_none_of_another() -> None:
     vmap(lambda y: kept.append(y) or y)(XS)
     with pytest.raises(errors.UnexpectedTracerError):
         vmap(lambda y: y + kept[0])(XS)
+
+
+def test_a_rule_that_replaces_another_is_that_of_loops_traced_before() -> None:
+    f, g = custom_jvp(jnp.square), custom_vjp(jnp.square)
+    slopes = grad(f), grad(g)
+    for factor in (10.0, 20.0):
+        f.defjvp(lambda p, t, by=factor: (f(*p), by * t[0]))
+        g.defvjp(lambda x: (x * x, None), lambda _, ct, by=factor: (by * ct,))
+        for slope, value in zip(slopes, (f, g), strict=True):
+            np.testing.assert_array_equal(lax.map(slope, XS), 3 * [factor])
+            own = grad(lambda x, value=value: lax.map(value, x).sum())(XS)
+            np.testing.assert_array_equal(own, 3 * [factor])

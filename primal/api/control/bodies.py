@@ -78,6 +78,8 @@ class Names(Sequence[str]):
 # functions and types is not traced again, as jit does not.
 _bodies: weakref.WeakKeyDictionary[Any, dict[Any, Body]] = weakref.WeakKeyDictionary()
 caches.register(_bodies.clear)
+# A custom derivative that replaces another: programs traced before hold that one.
+forget_bodies = _bodies.clear
 
 
 def trace_body(

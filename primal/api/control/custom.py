@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.api.control.bodies import forget_bodies
 from primal.api.control.custom_calls import (
     Application,
     Custom,
@@ -77,6 +78,8 @@ class custom_jvp(Custom[P, R]):
         With `symbolic_zeros`, tangents that are zero arrive as `SymbolicZero`, and may be
         returned so.
         """
+        if self.jvp is not None:
+            forget_bodies()
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
@@ -248,6 +251,8 @@ class custom_vjp(Custom[P, R]):
         gets cotangents that are zero as `SymbolicZero`. `optimize_remat` is accepted and changes
         nothing.
         """
+        if self.fwd is not None:
+            forget_bodies()
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros

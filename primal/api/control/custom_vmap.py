@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primal.api.control.bodies import check_leaves, trace_body
+from primal.api.control.bodies import check_leaves, forget_bodies, trace_body
 from primal.api.control.custom_calls import Custom, as_operand
 from primal.api.control.loops import map
 from primal.api.operands import check_outputs, name_of, operand
@@ -47,6 +47,8 @@ class custom_vmap(Custom):
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule (axis_size, in_batched, *args) -> (result, out_batched); returns it."""
+        if self.vmap_rule is not None:
+            forget_bodies()
         self.vmap_rule = vmap_rule
         return vmap_rule
 

@@ -190,6 +190,12 @@ class Primitive(Op):
             f"'{self.name}' not implemented"
         )
 
+    def __deepcopy__(self, memo: Any) -> Primitive:
+        return self
+
+    def __copy__(self) -> Primitive:
+        return self
+
     def __reduce__(self) -> Any:
         raise TypeError(
             f"[{self.name}] expected a program of this library's operations to pickle, got one of "
