@@ -5,9 +5,9 @@ a word of the record. What is read in another way is found by a table on the sta
 with every row: of what repeats in each row (`p`: a bias), or of how far elements lie from the first
 one (`s`, one number per row, these side by side; `g`, any other). A vector begins at some column,
 reads there what its lanes need, and the next column is an addition away. Lanes that all come from
-one vector of memory are not gathered, but change places. With a kernel per length,
-which took points apart and put them together by shuffles, a new one cost 10 to 20 ms and none was
-faster than a tenth.
+one vector of memory, or two, are not gathered, but change places. With a kernel per length,
+which took points apart and put them together by shuffles, a new one cost 10 to 20 ms; where many
+elements are gathered those are worth it (`point_layout.MANY`).
 
 A row may itself have several loops, which are `nested` in `Spec`.
 """
@@ -33,6 +33,12 @@ _PERMUTED = {
     ("i8", 32): "avx512.permvar.qi.256", ("i8", 16): "avx512.permvar.qi.128",
 }  # fmt: skip
 """(type, lanes) -> the instruction that takes lanes by number."""
+_OF_TWO = {
+    ("float", 16): "ps.512", ("i32", 16): "d.512", ("double", 8): "pd.512", ("i64", 8): "q.512",
+    ("float", 8): "ps.256", ("i32", 8): "d.256", ("i16", 32): "hi.512", ("i16", 16): "hi.256",
+    ("i16", 8): "hi.128", ("i8", 64): "qi.512", ("i8", 32): "qi.256", ("i8", 16): "qi.128",
+}  # fmt: skip
+"""The same -> the one that takes them of two vectors."""
 
 
 def is_permuted(c: Code, scalar: str) -> bool:
@@ -41,11 +47,14 @@ def is_permuted(c: Code, scalar: str) -> bool:
     return c.module.width == 64 and known
 
 
-def permuted(c: Code, scalar: str, x: str, lanes: str) -> str:
-    """The lanes of a vector by their numbers, a vector of integers as `counted_by` says."""
+def permuted(c: Code, scalar: str, x: str, lanes: str, y: str = "") -> str:
+    """The lanes of a vector, or of two, by their numbers: integers as `counted_by` says."""
     t, i = c.vec(scalar), {"float": "i32", "double": "i64"}.get(scalar, scalar)
     if i == "i64":
         lanes = c.new(f"zext {c.vec('i32')} {lanes} to {c.vec(i)}")
+    if y:
+        name = f"llvm.x86.avx512.vpermi2var.{_OF_TWO[scalar, c.lanes]}"
+        return c.call(name, t, (t, x), (c.vec(i), lanes), (t, y))
     return c.call(f"llvm.x86.{_PERMUTED[scalar, c.lanes]}", t, (t, x), (c.vec(i), lanes))
 
 
@@ -195,7 +204,7 @@ class Flat:
 
     def order(self, k: int, bits: str) -> tuple[str, str, str]:
         """For vectors that begin at each column: where the memory begins that their lanes come
-        from, and which of it each takes; then whether all of it is a vector for every column."""
+        from, and which of it each takes; then how many bytes apart these are at most."""
         c, t = self.c, self.c.vec("i32")
         kept, size = ("i32" if bits == "i64" else bits), int(bits[1:]) // 8
         lows = c.new(f"alloca i32, i64 {self.length}")
@@ -221,7 +230,7 @@ class Flat:
             return [c.call("llvm.umax.i32", "i32", ("i32", now[0]), ("i32", span))]
 
         (most,) = c.loop("0", self.length, "1", [("i32", "0")], column)
-        return lows, orders, c.new(f"icmp ult i32 {most}, {c.lanes * size}")
+        return lows, orders, most
 
     # Reading.
 
@@ -254,32 +263,41 @@ class Flat:
     def ordered(
         self, k: int, dtype: str, here: str, mask: str | None, other: Callable[[], list[str]]
     ) -> str:
-        """One vector of memory whose lanes change places, where all of it is in a page in which an
-        element is wanted.
+        """One vector of memory whose lanes change places, or two, where all of it is in a page in
+        which an element is wanted.
 
-        333333 x 3 bools twice side by side took 215 us by words of four bytes, and take 45 so.
+        333333 x 3 bools twice side by side took 215 us by words of four bytes, and take 45 so. Of
+        two are the rows of 333333 x 3 floats backwards, or without a column.
         """
         c = self.c
         bits, t = _bits(dtype), c.vec(MEMORY[dtype])
         wide, size = c.vec(bits), int(bits[1:]) // 8
         kept = "i32" if bits == "i64" else bits
-        lows, orders, fits = self.near[k]
+        lows, orders, most = self.near[k]
         p = c.new(f"getelementptr i32, ptr {lows}, i64 {self.column}")
         low = c.new(f"sext i32 {c.new(f'load i32, ptr {p}')} to i64")
         start = c.new(f"getelementptr i8, ptr {here}, i64 {low}")
         within = c.new(f"and i64 {c.new(f'ptrtoint ptr {start} to i64')}, {PAGE - 1}")
-        good = c.new(f"icmp ule i64 {within}, {PAGE - c.lanes * size}")
-        good = c.new(f"and i1 {good}, {fits}")
-        if mask is not None:
-            wanted = c.new(f"bitcast {c.vec('i1')} {mask} to i{c.lanes}")
-            good = c.new(f"and i1 {good}, {c.new(f'icmp ne i{c.lanes} {wanted}, 0')}")
 
-        def moved() -> list[str]:
+        def fits(count: int) -> str:
+            room = count * c.lanes * size
+            good = c.new(f"icmp ule i64 {within}, {PAGE - room}")
+            good = c.new(f"and i1 {good}, {c.new(f'icmp ult i32 {most}, {room}')}")
+            if mask is not None:
+                wanted = c.new(f"bitcast {c.vec('i1')} {mask} to i{c.lanes}")
+                good = c.new(f"and i1 {good}, {c.new(f'icmp ne i{c.lanes} {wanted}, 0')}")
+            return good
+
+        def moved(count: int) -> list[str]:
             at = c.new(f"mul i64 {self.column}, {c.lanes}")
             p = c.new(f"getelementptr {kept}, ptr {orders}, i64 {at}")
             which = c.new(f"load {c.vec(kept)}, ptr {p}, align {LINE if kept == bits else 1}")
             found = c.new(f"load {wide}, ptr {start}, align 1")
-            found = permuted(c, bits, found, which)
+            second = ""
+            if count == 2:
+                p = c.new(f"getelementptr {wide}, ptr {start}, i64 1")
+                second = c.new(f"load {wide}, ptr {p}, align 1")
+            found = permuted(c, bits, found, which, second)
             if mask is not None:
                 none = f"{wide} zeroinitializer"
                 found = c.new(f"select {c.vec('i1')} {mask}, {wide} {found}, {none}")
@@ -287,7 +305,12 @@ class Flat:
                 return [c.new(f"icmp ne {wide} {found}, zeroinitializer")]
             return [found if t == wide else c.new(f"bitcast {wide} {found} to {t}")]
 
-        return c.either(good, [c.vec(SCALAR[dtype])], moved, other)[0]
+        types = [c.vec(SCALAR[dtype])]
+
+        def by_two() -> list[str]:
+            return c.either(fits(2), types, lambda: moved(2), other)
+
+        return c.either(fits(1), types, lambda: moved(1), by_two)[0]
 
     def singles(self, dtype: str, place: str, away: str, mask: str | None) -> str:
         """One number per row: those of the next rows side by side, each to its lanes."""

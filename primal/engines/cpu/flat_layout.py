@@ -8,6 +8,7 @@ from primal.engines.cpu.graph import row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import lanes_of
 from primal.engines.cpu.layout import EVEN, GRAIN, UNIT, Array, Instance
+from primal.engines.cpu.point_layout import MANY
 from primal.engines.cpu.takes import INNER
 
 SHORT, GATHERED = 32, 16
@@ -16,9 +17,6 @@ and from which they are where elements are gathered."""
 ROWS = 512
 """Rows from which tables are worth their making, where they are made for each of several runs of
 rows (300 runs of 6 rows of 3: 16 µs, in another way 4; of 40: 8.5 and 3.7)."""
-PLANE = 1024
-"""Elements of planes that become points (an image's channels moved last) from which code for their
-number is worth its 12 ms: shuffles of whole vectors take 0.5 to 0.6 of the time of gathers."""
 
 
 def flattened(given: Instance) -> Instance | None:
@@ -56,6 +54,13 @@ def flattened(given: Instance) -> Instance | None:
     return None
 
 
+def gathers_many(given: Instance) -> bool:
+    """Whether so many rows of a kernel over them are gathered that points are better."""
+    alike = zip(given.arrays, given.spec.operands, strict=False)
+    gathered = any(a.kind == "m" and step == "g" for a, (_, _, step) in alike)
+    return gathered and given.sizes[given.spec.kept - 1 - given.spec.nested] >= MANY
+
+
 def _is_served(
     given: Instance, steps: list[str], strides: list[list[int]], shape: list[int]
 ) -> bool:
@@ -71,7 +76,7 @@ def _is_served(
         if step == "g" and a.kind == "m" and size_of(shape[1:]) >= GATHERED:
             return False
         planes = step == "g" and a.kind == "m" and len(shape) == 2 and s[0] == 1
-        if planes and size == 4 and shape[0] >= PLANE:
+        if planes and size == 4 and shape[0] >= MANY:
             return False
         if step == "g" and reach_of(s, shape) * size >= 1 << 31:
             return False

@@ -8,7 +8,7 @@ from typing import Any
 from primal.base.structures import replaced, structure
 from primal.engines.cpu import layout
 from primal.engines.cpu.code import LINE
-from primal.engines.cpu.flat_layout import flattened, in_chunks
+from primal.engines.cpu.flat_layout import flattened, gathers_many, in_chunks
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
 from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
 from primal.engines.cpu.point_layout import over_points
@@ -44,9 +44,13 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
         group.kernel = row_instance(group, stored)
         return group.kernel
     made = layout.instance(group, [n for n in stored if n.word != "reduce"])
-    turned = over_squares(made, group.squares)
-    group.kernel = turned or flattened(made) or over_points(made) or made
-    return group.kernel
+    found: Instance | None = over_squares(made, group.squares)
+    if found is None:
+        flat = flattened(made)
+        points = over_points(made) if flat is None or gathers_many(flat) else None
+        found = points or flat or made
+    group.kernel = found
+    return found
 
 
 @structure

@@ -66,6 +66,18 @@ def test_sums_of_points(n: int, k: int) -> None:
     agree(lambda x: [jnp.sum(x, axis=0), jnp.sum(x, axis=(0, 1))], x)
 
 
+@pytest.mark.parametrize("k", COORDINATES)
+@pytest.mark.parametrize("n", [17, 1300, 40_000])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", ml_dtypes.bfloat16])
+def test_points_and_coordinates_reduced_at_once(dtype: Any, n: int, k: int) -> None:
+    """With something per coordinate, so that rows do not lie in one line, stored or not."""
+    x, b = drawn(n, k).astype(dtype), drawn(k).astype(dtype)
+    made = agree(lambda x, b: [(y := x * b), jnp.max(y)], x, b)
+    assert bool(by_points(made)) == (k > 1 and n >= 1024)
+    agree(lambda x, b: [jnp.max(x * b), jnp.any(x > b), jnp.sum(x + b)], x, b)
+    agree(lambda x, b: [jnp.sum(x[:, None] * b, axis=(0, 2)), jnp.sum(x.T + x.T)], x, b)
+
+
 @pytest.mark.parametrize("n", [1, 17, 700, 40_000])
 @pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16])
 def test_extrema_of_narrow_points_are_one_part(n: int, dtype: Any) -> None:
