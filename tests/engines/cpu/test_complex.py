@@ -182,6 +182,31 @@ def test_products_of_all(dtype: str, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape",
+    [(17,), (70_000,), (35, 20), (3, 1001), (9001, 3), (5, 400, 7), (2, 300, 300)],
+)  # fmt: skip
+def test_products_of_many(dtype: str, shape: tuple[int, ...]) -> None:
+    """Against numbers of twice the precision; nothing is read beside the array."""
+    rng = np.random.default_rng(0)
+    wide = np.exp(1j * rng.normal(size=shape) + rng.normal(size=shape) * 1e-3)
+    x = fenced(shape, dtype)
+    x[...] = wide
+    rank = len(shape)
+    for axes in {tuple(range(rank)), (0,), (rank - 1,), tuple(range(0, rank, 2))}:
+        want = x.astype(np.clongdouble).prod(axes)
+        turned = tuple(rank - 1 - d for d in axes)
+        forms: list[Any] = [
+            lambda x, a=axes: [reduce_prod(x, axes=a)],
+            lambda x, a=turned: [jnp.transpose(reduce_prod(jnp.transpose(x) * 1j / 1j, axes=a))],
+        ]
+        for form in forms:
+            (got,) = native(form, x)
+            error = np.abs(got - want) / np.abs(want) / np.finfo(dtype).eps
+            assert np.max(error) <= 4 + 3 * math.sqrt(x.size / want.size)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_moduli_of_all_sizes(dtype: str) -> None:
     part = np.dtype(dtype).type(0).real.dtype
     rng = np.random.default_rng(0)

@@ -3,8 +3,8 @@
 The programs of `test_kinds` go through every kind of code; here are many more functions, on rows of
 19 to 333 elements. Four lengths are seen because small arrays, many rows below 32, which are one
 run, arrays whose transposition turns squares, and rows beyond the first cache may each have a
-kernel of their own, as have odd numbers of random ones. Known not to hold: products of complex
-numbers and derivatives of products, which go by halves, `packbits`, `linspace` and `argwhere` where
+kernel of their own, as have odd numbers of random ones. Known not to hold: derivatives of
+products, which go by halves, `packbits`, `linspace` and `argwhere` where
 a power of two divides, some sums across what was transposed.
 """
 
@@ -141,6 +141,7 @@ ROWS = """
     grad(lambda m: (m[::2, jnp.array([1, 1, 3])] ** 2).sum())(m)
     grad(lambda m: jnp.cov(m).sum())(m)
     grad(lambda z: jnp.abs(jnp.cumsum(z, 1)).sum())(z); grad(lambda z: jnp.abs(z @ z.T).sum())(z)
+    jnp.prod(z); jnp.prod(z, 0); jnp.prod(z, 1); jnp.prod(z.T, 1); jnp.prod(z * 2, 1)
     jnp.linalg.inv(z @ z.T); jnp.std(z, 0); jnp.where(b, m, 0); m.at[:, i].add(1.0)
     jnp.fft.fft(z); jnp.pad(z, 2); jnp.flip(z, 0); jnp.concatenate([z, z * 2], 1); z.T + z.T.conj()
 """
