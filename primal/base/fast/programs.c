@@ -45,7 +45,7 @@ typedef struct {
 
 static void *arena_new(Py_ssize_t size) {
     void *made = NULL;
-    return posix_memalign(&made, LINE, size + LINE) ? NULL : made;
+    return posix_memalign(&made, size < POOLED ? LINE : PAGE, size + LINE) ? NULL : made;
 }
 
 static void arena_free(Native *self, void *arena) {

@@ -8,6 +8,12 @@ from collections.abc import Sequence
 
 from primal.engines.cpu.code import LINE
 
+PAGE = 4096
+LARGE = 1 << 16
+"""Bytes from which buffers begin at pages, as results and the arena itself do: where what is
+written lies a little behind what is read, in the last 12 bits of addresses, loads wait for stores.
+"""
+
 
 def plan(buffers: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
     """Offsets for buffers of (bytes, first step, last step), and the size of the arena.
@@ -25,23 +31,24 @@ def plan(buffers: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
     total = 0
     for i in sorted(range(len(buffers)), key=lambda i: (buffers[i][1], -buffers[i][0])):
         size, first, last = buffers[i]
-        size = -(-size // LINE) * LINE
+        step = PAGE if size >= LARGE else LINE
+        size = -(-size // step) * step
         while alive and alive[0][0] < first:
             _, at, n = heapq.heappop(alive)
             _release(free, at, n)
-        best = min([(n, at) for at, n in free if n >= size], default=None)
+        best = min([(n, at) for at, n in free if n >= size + -at % step], default=None)
         if best is not None:
-            n, at = best
-            k = bisect_left(free, (at, n))
-            if n > size:
-                free[k] = (at + size, n - size)
-            else:
-                free.pop(k)
-        elif free and sum(free[-1]) == total:  # the end grows by what is missing
-            at, _ = free.pop()
+            n, begin = best
+            k = bisect_left(free, (begin, n))
+            at = begin + -begin % step
+            rests = [(begin, at - begin), (at + size, begin + n - at - size)]
+            free[k : k + 1] = [rest for rest in rests if rest[1]]
+        else:  # the end grows by what is missing
+            begin = free.pop()[0] if free and sum(free[-1]) == total else total
+            at = begin + -begin % step
+            if at > begin:
+                free.append((begin, at - begin))
             total = at + size
-        else:
-            at, total = total, total + size
         offsets[i] = at
         heapq.heappush(alive, (last, at, size))
     return offsets, total

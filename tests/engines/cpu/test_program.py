@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from primal.api import jit
 from primal.base.config import cpu_engine
 from primal.engines.cpu.calls import MAPPED, Frame, arena, object_field
-from primal.engines.cpu.memory import LINE, plan
+from primal.engines.cpu.memory import LARGE, LINE, PAGE, plan
 from primal.engines.cpu.program import Cancelled
 from primal.engines.cpu.schedule import Group
 from primal.engines.cpu.steps import Library
@@ -174,7 +174,12 @@ def test_outputs_of_all_forms() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, 2000), st.integers(0, 20), st.integers(0, 8)), max_size=30
+        st.tuples(
+            st.integers(1, 2000) | st.integers(LARGE - 9, 3 * LARGE),
+            st.integers(0, 20),
+            st.integers(0, 8),
+        ),
+        max_size=30,
     )
 )
 def test_no_two_living_buffers_overlap(drawn: Any) -> None:
@@ -185,7 +190,7 @@ def test_no_two_living_buffers_overlap(drawn: Any) -> None:
 
 def check_plan(buffers: Any, offsets: Any, total: int) -> None:
     for i, (size, born, died) in enumerate(buffers):
-        assert offsets[i] % LINE == 0 and offsets[i] + size <= total
+        assert offsets[i] % (PAGE if size >= LARGE else LINE) == 0 and offsets[i] + size <= total
         for j in range(i):
             other, b, d = buffers[j]
             if born <= d and b <= died:

@@ -180,7 +180,7 @@ def test_great_results_ask_for_great_pages(mebibytes, asked):
 
 def test_such_an_array_is_as_any_other():
     a = extension.empty((SIZE,), F4)
-    assert a.flags.owndata and a.base is None and a.flags.carray and a.ctypes.data % 64 == 0
+    assert a.flags.owndata and a.base is None and a.flags.carray and a.ctypes.data % 4096 == 0
     a[:] = 3
     a.resize((2 * SIZE,), refcheck=False)
     assert a[:SIZE].min() == 3 and not a[SIZE:].any()
