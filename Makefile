@@ -15,7 +15,7 @@ DEV := $(VENV)/.installed-dev
 PEERED := $(PEERS)/.installed
 
 INSTALL := -m pip install --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py $(wildcard primal/base/_fast.c primal/base/fast/*.c)
+SOURCES := pyproject.toml setup.py $(wildcard primal/base/_fast.c primal/base/fast/*.[ch])
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test versions lint types layers bench bench-eager peers clean

@@ -7,7 +7,7 @@ from setuptools import Extension, setup
 HERE = Path(__file__).parent
 FAST = HERE / "primal" / "base" / "_fast.c"
 # What it includes: a change of these builds it again, and a source distribution has them.
-THEMES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("primal/base/fast/*.c"))
+THEMES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("primal/base/fast/*.[ch]"))
 
 
 def numpy_headers() -> list[str]:

@@ -60,6 +60,7 @@
 #include "fast/extrema.c"
 #include "fast/choices.c"
 #include "fast/orders.c"
+#include "fast/sorts.c"
 #include "fast/casts.c"
 #include "fast/divisions.c"
 #include "fast/threefry.c"
@@ -146,6 +147,7 @@ static PyMethodDef module_methods[] = {
      "threefry(k1, k2, x, y): hash pairs of uint32 in place."},
     {"horner", (PyCFunction)(void (*)(void))horner, METH_FASTCALL,
      "horner(coefficients, x): a polynomial of float32."},
+    {"in_order", in_order_along, METH_O, "Numbers sorted along the last axis, or None."},
     {"order", order, METH_O, "The stable order of numbers along the last axis."},
     {"zeros_in_order", (PyCFunction)(void (*)(void))zeros_in_order, METH_FASTCALL,
      "zeros_in_order(out, x, axis): zeros of x sorted, in the order of those of x."},

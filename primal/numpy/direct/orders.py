@@ -22,6 +22,7 @@ from primal.numpy.direct.operands import (
 )
 from primal.ops.index.sort import (
     has_zeros_of_both_signs,
+    in_order,
     sorted_along,
     stable_order,
     stable_orders,
@@ -510,8 +511,7 @@ def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         between = _shared(a.aval.dtype, n, share)
 
         def run(x: Any) -> Any:
-            ordered = x.flatten() if axis is None else x.copy()
-            ordered.sort(at)
+            ordered = in_order(x.ravel() if axis is None else x, at)
             last = ordered[(*before, -1)]  # where nan is, if there is any
             out = between(ordered, before)
             return np.where(last != last, last, out) if count(last != last) else out
@@ -543,8 +543,7 @@ def nanmedian(
     dtype = to_inexact_dtype(a.aval.dtype)
 
     def run(x: Any) -> Any:
-        ordered = x.astype(dtype).ravel()
-        ordered.sort()
+        ordered = in_order(x.astype(dtype).ravel(), 0)
         n = int(count(ordered == ordered))
         return _middle(ordered, n) if n else None
 
