@@ -22,6 +22,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy
 
 HERE = Path(__file__).resolve().parent
@@ -30,6 +31,7 @@ PEER = ROOT / ".venv-peers" / "bin" / "python"
 REPORT = HERE / "EAGER.md"
 LIMIT, SHARE = 3.0, 1.5
 SMALL = 8
+WIDE = [numpy.dtype(code) for code in ("i8", "u8", "f8", "c16")]  # ours under enable_x64 alone
 NOTES = """
 Where the language asks for more than NumPy: `eigh`, `eigvalsh`, `cholesky` and `pinv` make their
 operand symmetric first; vectors of `eigh`, `svd` and `eig` have the signs of SciPy's LAPACK, which
@@ -203,15 +205,23 @@ ROWS += [
 ]
 
 
+def dtype_of(name: str) -> Any:
+    """The dtype of that name, which for `bfloat16` is known to ml_dtypes alone."""
+    return numpy.dtype(getattr(ml_dtypes, name, name))
+
+
 def many(size: int, dtype: str) -> dict[str, Any]:
     """The arrays of the expressions with that many numbers of a dtype."""
     rng = numpy.random.default_rng(0)
     side, eights = max(4, int(size**0.5)), max(1, size // 64)
 
+    wanted = dtype_of(dtype)
+    z = "complex128" if wanted in WIDE else "complex64"
+
     def drawn(*shape: int) -> Any:
-        if numpy.dtype(dtype).kind in "biu":
-            return rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
-        return rng.normal(size=shape).astype(dtype)
+        if wanted.kind in "biu":
+            return rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(wanted)
+        return rng.normal(size=shape).astype(wanted)
 
     m = drawn(side, side)
     return {
@@ -221,7 +231,7 @@ def many(size: int, dtype: str) -> dict[str, Any]:
         "i": rng.integers(0, 50, size).astype("int32"),
         "j": rng.integers(1, 8, size).astype("int32"),
         "b": rng.integers(0, 2, size).astype(bool),
-        "z": rng.normal(size=size) + 1j * rng.normal(size=size).astype("float32"),
+        "z": (rng.normal(size=size) + 1j * rng.normal(size=size)).astype(z),
         "k": rng.integers(0, side, size).astype("int32"),
         "f": drawn(1)[0],
         "m": m,
@@ -292,7 +302,7 @@ def measure(
 ) -> dict[str, list[Any]]:
     """Text -> [microseconds of the library, of NumPy or None]; a string where it failed."""
     warnings.simplefilter("ignore")
-    if numpy.dtype(dtype).itemsize == 8 and dtype != "complex64":
+    if dtype_of(dtype) in WIDE:
         importlib.import_module(library).config.update("jax_enable_x64", True)
     ours, theirs = scope(library, size, dtype), scope("numpy", size, dtype)
     found: dict[str, list[Any]] = {}
@@ -319,7 +329,7 @@ def beside(text: str, dtype: str) -> str:
     if text == "np.log10(p)" and dtype == "float32":
         return "np.log(p) / np.float32(2.3025851)"
     name = text.removeprefix("np.").partition("(")[0]
-    if numpy.dtype(dtype).kind in "iub" and name in OF_FLOATS:
+    if dtype_of(dtype).kind in "iub" and name in OF_FLOATS:
         given = {"x": "x.astype('float32')", "p": "p.astype('float32')", "y": "y.astype('float32')"}
         operands = text[len(name) + 4 : -1].split(", ")
         wide = ", ".join([given.get(v, v) for v in operands])

@@ -322,12 +322,12 @@ def _changed(
 ) -> Any:
     if guards.ever:
         guards.incoming(values)
-    if mode is None and wrap and out_sharding is None:
-        done = update_numpy(ref.array, ref.index, values, ufunc)
+    chosen = GatherScatterMode.from_any(mode)
+    if wrap and out_sharding is None:  # in bounds, where NumPy answers, modes are one
+        done = update_numpy(ref.array, ref.index, values, ufunc, name)
         if done is not None:
             return done
     _check_sharding(name, out_sharding)
-    chosen = GatherScatterMode.from_any(mode)
     hints = Hints(indices_are_sorted, unique_indices, chosen, wrap)
     return update(ref.array, ref.index, values, op, name, hints)
 

@@ -55,6 +55,7 @@ from primal.transforms.stage import stage
 
 _NATIVE = frozenset(np.dtype(k) for k in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 c8 c16".split())
 _OF_TRUTHS = {BOOL: (maximum, minimum)}  # beside assignment, which all dtypes have
+_CONCRETE = (ArrayImpl, np.ndarray)
 _FITS: dict[tuple[type, Any], bool] = {}
 
 
@@ -66,7 +67,20 @@ def _rank_of(x: Any, index: Any) -> int:
     return x[index].ndim
 
 
-def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | None:
+def _fitting(values: Any, dtype: Any, name: str) -> Any:
+    """Values as an operand of a dtype that represents them; None where it does not."""
+    if not isinstance(values, (*_CONCRETE, np.generic, list, tuple)):
+        return None
+    v = _given(values, name)
+    have = v.aval
+    keys = isinstance(dtype, dtypes.KeyType) or isinstance(have.dtype, dtypes.KeyType)
+    if keys or v.__class__ not in (ArrayImpl, Literal):
+        return None
+    common, _ = dtypes.promote_pair(dtype, False, have.dtype, have.weak_type)
+    return convert(v, dtype, False) if common == dtype else None
+
+
+def update_numpy(x: Any, index: Any, values: Any, ufunc: Any, name: str) -> ArrayImpl | None:
     """The update by NumPy; None for what only the general path does, errors included."""
     if x.__class__ is not ArrayImpl or state.trace.__class__ is not EagerTrace or watched():
         return None
@@ -85,15 +99,15 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
             fits = _FITS[kind, dtype] = dtypes.scalar_fits_kind(kind, dtype)
         if not fits:
             return None
-    elif kind is ArrayImpl:
-        if values.aval.dtype is not dtype or values.host is None:
-            return None
-        rank = values.aval.ndim
-        values = values.host
-    elif kind is np.ndarray and values.dtype is dtype:
-        rank = values.ndim
     else:
-        return None
+        if kind not in _CONCRETE or values.dtype is not dtype:
+            values = _fitting(values, dtype, name)
+            kind = ArrayImpl
+        if kind is ArrayImpl:
+            if values is None or values.host is None:
+                return None
+            values = values.host
+        rank = values.ndim
     items = index if index.__class__ is tuple else (index,)
     basic = True
     for item in items:
@@ -141,11 +155,15 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any) -> ArrayImpl | Non
 # The general path.
 
 
-def _operand_of(x: Any, values: Any, name: str) -> tuple[Any, Any]:
-    """(values as an operand, the common dtype of both); FutureWarning where that is not x's."""
+def _given(values: Any, name: str) -> Any:
     if isinstance(values, list | tuple) or values is None or isinstance(values, str):
         values = asarray(values)
-    v = operand(f"at[].{name}", values)
+    return operand(f"at[].{name}", values)
+
+
+def _operand_of(x: Any, values: Any, name: str) -> tuple[Any, Any]:
+    """(values as an operand, the common dtype of both); FutureWarning where that is not x's."""
+    v = _given(values, name)
     dtype, have = aval_of(x).dtype, v.aval
     if have.dtype == dtype:
         return v, dtype

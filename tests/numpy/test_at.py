@@ -311,6 +311,32 @@ def test_safe_casts_do_not_warn(dtype, value, want):
         assert got.dtype == x.dtype and np.asarray(got)[0] == want
 
 
+@pytest.mark.parametrize("name", ["set", "add", "multiply", "max"])
+@pytest.mark.parametrize("index", [I[3], I[2:5], I[np.array([1, 1, -2])]], ids=repr)
+@pytest.mark.parametrize("mode", [None, "drop", "clip", "promise_in_bounds"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([3, 200, 1], np.uint8), np.array([1.1, 1e30, -0.0]), np.float16(0.1), [1, 2, 0.5],
+        np.array(True), np.int64(7), [True, False, True],
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_values_of_another_dtype_are_converted_first(name, index, mode, values):
+    if np.ndim(values) and isinstance(index, int):
+        return
+    x = as_array(X1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = getattr(At(x)[index], name)(values, mode=mode)
+        jitted = jit(lambda a, v: getattr(At(a)[index], name)(v, mode=mode))(x, values)
+    given = np.asarray(values).astype(np.float32)
+    want = getattr(At(x)[index], name)(given)
+    assert got.dtype == np.float32 and not got.weak_type
+    for found in (got, jitted):
+        assert np.asarray(found).tobytes() == np.asarray(want).tobytes()
+
+
 def test_python_ints_that_fit_no_index_of_theirs():
     with pytest.raises(OverflowError, match="too large"):
         At(as_array(np.arange(3)))[0].set(2**40)

@@ -56,18 +56,25 @@ _psi = by_scipy("psi")
 
 
 def _digamma_impl(x: Any) -> Any:
-    out = np.asarray(_psi(x))
-    if x.dtype == np.float64:
-        # SciPy reflects by the distance from 0, in which that from the next pole is rounded.
-        left = x < 0
-        if np.count_nonzero(left):
-            left = left & (x > -(2.0**52)) & (x != np.floor(x))
-            at = x[left]
-            out[left] = _psi(1 - at) - np.pi / np.tan(np.pi * (at - np.rint(at)))
+    left = x < 0
+    if np.count_nonzero(left):
+        out = np.asarray(_reflected(x.astype(np.float64), left).astype(x.dtype))
+    else:
+        out = np.asarray(_psi(x))
     if x.dtype.itemsize >= 4 and is_finite(out):
         return out
     # SciPy gives -inf at 0 and inf at -0; a pole has no sign, as those at negative integers.
     return np.where(x == 0, np.array(np.nan, x.dtype), out)
+
+
+def _reflected(x: Any, left: Any) -> Any:
+    """ψ(x) = ψ(1 - x) - π/tan(πx) on the left. SciPy takes 0.3 µs for each number there, and
+    reflects by the distance from 0, in which that from the next pole is rounded."""
+    out = np.asarray(_psi(np.where(left, 1 - x, x)))
+    at = x[left]
+    apart = at - np.rint(at)
+    out[left] -= np.where(apart == 0, np.nan, np.pi / np.tan(np.pi * apart))
+    return out
 
 
 def _digamma_hlo(b: Any, x: Any) -> Any:
