@@ -32,6 +32,7 @@ from primal.engines.cpu.graph import (
 from primal.engines.cpu.lanes import COMBINE
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.places import Places
+from primal.engines.cpu.products import Small
 from primal.engines.cpu.schedule import Group, nodes_read
 from primal.engines.cpu.short_loops import AT, FusedSpec
 from primal.engines.cpu.steps import Block, Branch, Loop, Move, Routine
@@ -41,6 +42,8 @@ MOST_STEPS, MOST_WORDS = 80, 1000
 FEW, FUNCTION = 128, 16
 """Words on all elements which a kernel, on vectors, takes as long for, its call included; how many
 of them a mathematical function is worth."""
+TERMS = 64
+"""Terms of a product which a kernel, on vectors, takes as long for."""
 TOGETHER, SEVERAL, REGISTERS, QUOTIENT = 8, (192, 96), 16, 4
 """Vectors of elements that go together through a loop, as each waits for its own numbers; how many
 words a turn has then at most, and one of the last vectors, as empty ones take their time too;
@@ -73,6 +76,15 @@ def in_registers(step: Any, most: int) -> bool:
         return False
     words = sum([FUNCTION if n.word in FLOAT else 1 for n in step.nodes])
     return size * words <= FEW
+
+
+def is_product(step: Any, most: int) -> bool:
+    """Whether a routine is products of small matrices of up to `most` elements, in registers."""
+    if type(step) is not Routine or type(step.spec) is not Small:
+        return False
+    size = size_of(step.outs[0].shape)
+    most_read = max([size_of(x.shape) for x in step.args])
+    return max(size, most_read) <= most and size * step.spec.depth <= TERMS
 
 
 class Fused:
@@ -245,7 +257,7 @@ class Fused:
 
     def _expose(self, block: Block) -> None:
         for step in block.steps:
-            if self.space or in_registers(step, self.most) or self._is_alias(step):
+            if self.space or self._is_code(step) or self._is_alias(step):
                 continue
             if self._is_inline(step):
                 for inner in step.blocks:
@@ -256,6 +268,9 @@ class Fused:
                 self.exposed.update(nodes_read(step))
                 if type(step) is Group:  # what it puts pieces into is put together in memory
                     self.exposed.update([place.node for place in step.pieces.values()])
+
+    def _is_code(self, step: Any) -> bool:
+        return in_registers(step, self.most) or is_product(step, self.most)
 
     def _is_inline(self, step: Any) -> bool:
         return type(step) is Branch and all(self._fits(node) for node in step.outs)
@@ -276,10 +291,11 @@ class Fused:
                 items.append(("walk", self._words(lambda t: t.some(steps), 2)))
 
         for step in block.steps:
-            if self.space or in_registers(step, self.most):
+            if self.space or self._is_code(step):
                 walked()
                 self.hidden.add(step)
-                self._group(step, regs, items)
+                write = self._group if type(step) is Group else self._product
+                write(step, regs, items)
             elif self._is_alias(step):
                 walked()
                 self.hidden.add(step)
@@ -374,6 +390,36 @@ class Fused:
                 number = self._word("convert", (number,), (wide,), out, items)
             regs[node, e] = number
 
+    def _product(self, step: Routine, regs: Registers, items: list[Any]) -> None:
+        """Products of small matrices, whose terms are added up in two sums, as each waits for
+        what it was."""
+        spec, (x, y), (out,) = step.spec, step.args, step.outs
+        assert type(spec) is Small
+        dtype, depth = spec.dtype, spec.depth
+        for at in range(size_of(out.shape)):
+            turn, j = divmod(at, spec.n)
+            row, column = turn * depth, (turn // spec.m * spec.n + j) * depth
+            pairs = [
+                (self._ref(x, row + i, regs, items), self._ref(y, column + i, regs, items))
+                for i in range(depth)
+            ]
+            ways = 2 if depth >= 4 else 1
+            sums = [self._terms(pairs[way::ways], dtype, depth > 1, items) for way in range(ways)]
+            regs[out, at] = self._together("add", sums, dtype, items)
+        self._show(out, regs, items)
+
+    def _terms(
+        self, pairs: Sequence[tuple[int, int]], dtype: str, adds: bool, items: list[Any]
+    ) -> int:
+        """The sum of products, which begins with 0 if there are others."""
+        if dtype[0] == "f" and adds:
+            total = self._literal(dtype, 0)
+            for pair in pairs:
+                total = self._word("fma", (*pair, total), (dtype,) * 3, dtype, items)
+            return total
+        terms = [self._word("mul", pair, (dtype,) * 2, dtype, items) for pair in pairs]
+        return self._together("add", terms, dtype, items)
+
     def _together(self, word: str, numbers: list[int], dtype: str, items: list[Any]) -> int:
         first, *others = numbers
         for other in others:
@@ -441,6 +487,16 @@ class Fused:
                     at = self._address(node, e * node.dtype.itemsize)
                     items.append(("store", regs[node, e], NATIVE[node.dtype], at))
 
+    def _literal(self, dtype: str, bits: int) -> int:
+        """The register of a number that is known."""
+        key = dtype, bits
+        if key not in self._once:
+            self._once[key] = self._number()
+            self._first.append(
+                ("literal", self._once[key], dtype, self._words(lambda _: [bits], 1))
+            )
+        return self._once[key]
+
     def _all(self, node: Node, regs: Registers, items: list[Any]) -> tuple[int, ...]:
         """The registers of all elements of a node."""
         x = whole(node)
@@ -458,14 +514,7 @@ class Fused:
             bits = node.attr
             if node.word == "iota":
                 bits = np.asarray(at).astype(node.dtype).tobytes()
-            key: Any = (dtype, bits)
-            if key not in self._once:
-                self._once[key] = self._number()
-                value = int.from_bytes(bits, "little")
-                self._first.append(
-                    ("literal", self._once[key], dtype, self._words(lambda _: [value], 1))
-                )
-            return self._once[key]
+            return self._literal(dtype, int.from_bytes(bits, "little"))
         offset = at * node.dtype.itemsize
         if node in self._outer:
             wide = self.space > 0 and not is_one(x)
@@ -572,8 +621,10 @@ def worth_fusing(step: Loop) -> int:
         return 0
     for most in (IN_REGISTERS, 1):
         groups = [s for s in steps if in_registers(s, most)]
+        products = [s for s in steps if is_product(s, most)]
         words = sum([len(s.nodes) * size_of(s.shape) for s in groups])
-        if groups and words <= MOST_WORDS:
+        words += sum([s.terms * size_of(s.outs[0].shape) for s in products])
+        if (groups or products) and words <= MOST_WORDS:
             return most
     return 0
 

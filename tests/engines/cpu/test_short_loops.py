@@ -80,8 +80,18 @@ def passes(c: Any, a: Any) -> tuple[Any, Any]:
     return p * 0.5 + a, (far.sum() > 0.3, far / (far.max() + 1))
 
 
+def multiplied(c: Any, a: Any) -> tuple[Any, Any]:
+    """Products of matrices, turned ones, of stacks and of vectors."""
+    m, n = c[:4].reshape(2, 2), a[1:].reshape(2, 2)
+    stack = jnp.einsum("bij,bjk->bki", jnp.stack([m, n]), jnp.stack([n, m.T]))
+    wide = jnp.outer(c[:3], a) @ jnp.outer(a, c[:2]) @ n
+    rest = jnp.array([c @ a, (c[:3] @ wide)[1]])
+    return jnp.tanh(jnp.concatenate([stack[1, 0], rest, a[:1]])), (stack, m.T @ n @ c[:2])
+
+
 BODIES = [
     lorenz, springs, mixed, chosen, reduced, swapped, indexed, nested, overwritten, passes,
+    multiplied,
 ]  # fmt: skip
 
 
@@ -125,6 +135,19 @@ def test_other_dtypes_are_computed_as_by_numpy(dtype: str) -> None:
     agree(lambda x: lax.scan(body, x[0], x), x)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_products_of_small_matrices(dtype: str, n: int) -> None:
+    """Whole numbers to the last bit; what adds up products of -0 is 0."""
+    with enable_x64(True):
+        x = jnp.asarray(RNG.integers(-3, 4, (4, n, n))).astype(dtype)
+        agree(lambda x: lax.scan(lambda c, a: (c @ a + a, c.T @ a), x[0], x), x)
+        if dtype[0] == "f":
+            zeros = jnp.full((2, n, n), -0.0, dtype)
+            product = primal.jit(lambda x: lax.scan(lambda c, a: (c, c @ abs(a)), x[0], x)[1])
+            assert np.signbit(product(zeros)).all() == (n == 1)
+
+
 @pytest.mark.parametrize("n", [IN_REGISTERS - 1, IN_REGISTERS, IN_REGISTERS + 1])
 def test_about_as_many_as_fit(n: int) -> None:
     def body(c: Any, a: Any) -> tuple[Any, Any]:
@@ -134,7 +157,7 @@ def test_about_as_many_as_fit(n: int) -> None:
 
 
 def test_a_body_in_registers_walks_no_table() -> None:
-    for body in (springs, reduced, passes):
+    for body in (springs, reduced, passes, multiplied):
         made = built(
             lambda c, xs, body=body: primal.tree.leaves(lax.scan(body, c, xs)), X[0], X
         )
