@@ -37,8 +37,8 @@ class Compiler:
         number = calls.version()
         self.version = f"{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         # `emit_object` and one LLJIT: 3 ms per kernel and 50 kB, where an MCJIT engine each takes
-        # 5 ms and 770 kB. The optimiser's passes are not run: on vector code they cost two to
-        # three times the compilation and gain nothing.
+        # 5 ms and 770 kB. But for inlining, the optimiser's passes are not run: they cost two to
+        # three times the compilation, and gain nothing on vector code.
         self._new_machine = functools.partial(calls.machine, self.cpu, self.features)
         self._machines: dict[bool, list[Any]] = {False: [self._new_machine()], True: []}
         self._jit = calls.checked(
@@ -154,6 +154,15 @@ class _Calls:
         self._emit = call(
             free, "TargetMachineEmitToMemory", _pointer, _pointer, _pointer, number, _message
         )
+        self._options = call(held, "CreatePipelineTuningOptions", _pointer)()
+        self._new_builder = call(held, "CreatePassBuilder", _pointer, _pointer, _pointer)
+        self._drop_builder = call(held, "DisposePassBuilder", None, _pointer)
+        self._new_passes = call(held, "CreateNewModulePassManager", _pointer)
+        self._drop_passes = call(held, "DisposeNewModulePassManger", None, _pointer)
+        self._add_inliner = call(held, "module_AddAlwaysInlinerPass", None, _pointer)
+        self._run_passes = call(
+            held, "RunNewModulePassManager", None, _pointer, _pointer, _pointer
+        )
         self._start = call(held, "GetBufferStart", _pointer, _pointer)
         self._size = call(held, "GetBufferSize", _size, _pointer)
         self._drop_buffer = call(held, "DisposeMemoryBuffer", None, _pointer)
@@ -203,6 +212,8 @@ class _Calls:
                 said = self._told(error)
                 if wrong:
                     raise RuntimeError(f"LLVM rejected a module: {said}")
+                if "alwaysinline" in text:
+                    self._inline(module, machine)
                 buffer = self.checked("compile", self._emit, machine, module, form)
                 try:
                     return ctypes.string_at(self._start(buffer), self._size(buffer))
@@ -212,6 +223,16 @@ class _Calls:
                 self._drop_module(module)
         finally:
             self._drop_context(context)
+
+    def _inline(self, module: Any, machine: Any) -> None:
+        """Put the code of functions that ask for it where they are called."""
+        builder, passes = self._new_builder(machine, self._options), self._new_passes()
+        try:
+            self._add_inliner(passes)
+            self._run_passes(passes, module, builder)
+        finally:
+            self._drop_passes(passes)
+            self._drop_builder(builder)
 
     def _told(self, message: ctypes.c_void_p) -> str:
         if not message.value:

@@ -501,7 +501,8 @@ slots to advance, and last copies; `records` writes where each ends."""
 
 
 def _listed(name: str, lists: dict[int, tuple[int, str]]) -> str:
-    lines = [f"define void @{name}(ptr %slots, ptr %ends, ptr %list) nounwind {{", "entry:"]
+    lines = [f"define void @{name}(ptr %slots, ptr %ends, ptr %list) nounwind alwaysinline {{",
+             "entry:"]
     for k, (words, code) in lists.items():
         begin = "0"
         if k:

@@ -142,7 +142,7 @@ declare i64 @llvm.umax.i64(i64, i64)
 
 @pool = global ptr null
 
-define void @step(ptr %slots, ptr %record, ptr %status) nounwind {{
+define void @step(ptr %slots, ptr %record, ptr %status) nounwind alwaysinline {{
 entry:
   %code = load ptr, ptr %record
   %p2 = getelementptr i64, ptr %record, i64 2
