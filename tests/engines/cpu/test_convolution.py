@@ -8,7 +8,7 @@ import pytest
 from primal import lax
 from primal.base.config import config
 from primal.engines.cpu.panels import Panels, blocked, divided, rows_of
-from primal.engines.cpu.steps import Library, Routine
+from primal.engines.cpu.steps import Library, Loop, Routine
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
 from tests.engines.cpu import lab
 
@@ -147,6 +147,28 @@ def test_the_ends_of_a_long_row_are_padded_alone(taps, padding, given, last, dty
         x, w = (a[None, :, None] if last else a[None, None] for a in (x, w))
         made = agree(x, w, params(numbers, 1, padding=(padding,), **given), terms=taps)
         assert not [s for s in made.plan.steps if getattr(s, "name", "") == "convolution"]
+
+
+@pytest.mark.parametrize("given", [{}, {"rhs_dilation": (2, 1), "padding": ((2, 2), (0, 2))}])
+@pytest.mark.parametrize("numbers, taps", [(NCHW, (3, 3)), (NHWC, (2, 5))])
+def test_the_window_of_one_feature_is_elementwise_in_a_loop(numbers, taps, given):
+    xs, ws, _ = numbers
+    shapes = [[0] * 4, [0] * 4]
+    for shape, order, sizes in zip(shapes, (xs, ws), ((2, 1, 9, 7), (1, 1, *taps)), strict=True):
+        for d, n in zip(order, sizes, strict=True):
+            shape[d] = n
+    p = params(numbers, **given)
+
+    def f(x, w):
+        step = lambda _, y: (y[0] * 0.5, conv_general_dilated(y[0], w, **p))  # noqa: E731
+        return list(lax.fori_loop(0, 3, step, (x, conv_general_dilated(x, w, **p))))
+
+    x, w = array(shapes[0]), array(shapes[1], seed=1)
+    made = lab.built(f, x, w)
+    (loop,) = [s for s in made.plan.steps if type(s) is Loop]
+    assert "convolution" not in [s.name for s in loop.body.steps if type(s) is Routine]
+    for got, want in zip(made.execute([x, w]), lab.numpy_run(f, x, w), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 def test_narrow_floats_and_preferred_element_type():
