@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 51 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 52 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -87,7 +87,7 @@ static PyObject *install(PyObject *self, PyObject *args, PyObject *kwargs) {
         {"settings_var", &settings_var}, {"leaf", &leaf_mark}, {"take_apart", &take_apart},
         {"unflatten", &unflatten_slow}, {"has_own_rules", &has_own_rules},
         {"error_state", &error_state}, {"quiet", &quiet}, {"filter_error", &filter_error},
-        {"eager_slow", &eager_slow},
+        {"eager_slow", &eager_slow}, {"by_float32", &by_float32}, {"same_as_wide", &same_as_wide},
     };
     while (kwargs != NULL && PyDict_Next(kwargs, &at, &key, &value)) {
         const char *name = PyUnicode_AsUTF8(key);
@@ -223,7 +223,8 @@ PyMODINIT_FUNC PyInit__fast(void) {
             Py_DECREF(made);
             return NULL;
         }
-    if (PyModule_AddIntConstant(made, "VERSION", VERSION) < 0 || add_ufuncs(made) < 0 ||
+    if (PyModule_AddIntConstant(made, "VERSION", VERSION) < 0 ||
+        PyModule_AddIntConstant(made, "FEW_NARROW", FEW_NARROW) < 0 || add_ufuncs(made) < 0 ||
         add_choose(made) < 0) {
         Py_DECREF(made);
         return NULL;

@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 51
+VERSION = 52
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -83,7 +83,7 @@ IN_VECTORS: frozenset[Any] = frozenset(
 )
 """The floats of two bytes that `widened` and `narrowed` take faster than NumPy's casts and
 ml_dtypes', which go number by number: what is exact, or rounded once, is computed in float32."""
-FEW_NARROW = 256
+FEW_NARROW: int = 256 if extension is None else extension.FEW_NARROW
 """How many of them NumPy's own arithmetic takes no longer than the way through float32 (squares of
 100,000 float16 take 365 us, and 26)."""
 
@@ -100,6 +100,23 @@ widened: Callable[[Any], Any] = _widened if extension is None else extension.wid
 """Narrow floats as float32; those of two bytes in vectors."""
 narrowed: Callable[[Any, Any], Any] = _narrowed if extension is None else extension.narrowed
 """float32 as a dtype of narrow floats, rounded to even; to two bytes in vectors."""
+
+
+_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+SAME_AS_WIDE = frozenset({
+    np.add, np.subtract, np.multiply, np.true_divide, np.sqrt, np.square, np.floor, np.ceil,
+    np.rint, np.trunc, *_COMPARISONS,
+})  # fmt: skip
+"""What NumPy and ml_dtypes compute of two bytes in float32, and round once."""
+
+
+def by_float32(ufunc: Any, *xs: Any) -> Any:
+    """One of these functions of more floats of two bytes than a few."""
+    wide = [widened(x) for x in xs]
+    if ufunc in _COMPARISONS:
+        return ufunc(*wide)
+    room = wide[0] if len({x.shape for x in wide}) == 1 else None
+    return narrowed(ufunc(*wide, out=room), xs[0].dtype)
 
 
 def _rounded(x: Any, dtype: Any) -> Any:

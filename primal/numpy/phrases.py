@@ -42,14 +42,6 @@ def phrase(eqn: Eqn, data: Sequence[str], bound: Bound) -> str | None:
     return None if ufunc is None else f"{bound(ufunc)}({', '.join(data)})"
 
 
-_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-# What NumPy and ml_dtypes compute of two bytes in float32, and round once.
-SAME_AS_WIDE = frozenset({
-    np.add, np.subtract, np.multiply, np.true_divide, np.sqrt, np.square, np.floor, np.ceil,
-    np.rint, np.trunc, *_COMPARISONS,
-})  # fmt: skip
-
-
 def is_call(expression: str, data: Sequence[str], scope: dict[str, Any]) -> bool:
     """Whether it calls one of NumPy's functions on these operands, for a result of its own."""
     name, _, given = expression.partition("(")

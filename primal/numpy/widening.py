@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import FLOAT32, IN_VECTORS, widened
+from primal.base.native import FLOAT32, IN_VECTORS, SAME_AS_WIDE, widened
 from primal.ir.jaxpr import Atom, ClosedJaxpr, Eqn, Var
 from primal.ir.op import SHAPE
 from primal.ir.trace import Literal
-from primal.numpy.phrases import SAME_AS_WIDE, function_of
+from primal.numpy.phrases import function_of
 from primal.ops import elementwise as ops
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.contract import dot_general

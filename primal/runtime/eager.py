@@ -13,7 +13,7 @@ import numpy as np
 
 from primal.base import caches, dtypes
 from primal.base.config import config, settings, settings_variable
-from primal.base.native import extension
+from primal.base.native import FLOAT16, IN_VECTORS, SAME_AS_WIDE, by_float32, extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, subjaxprs
@@ -236,6 +236,8 @@ if extension is not None and ERROR_STATE is not None:
         error_state=ERROR_STATE,
         quiet=QUIET,
         eager_slow=root.process,
+        by_float32=by_float32,
+        same_as_wide=SAME_AS_WIDE if FLOAT16 in IN_VECTORS else frozenset(),
     )
     # The same for operands that were met before, without Python.
     EagerTrace.process = extension.process  # type: ignore[method-assign]

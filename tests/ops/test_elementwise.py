@@ -526,3 +526,32 @@ def test_powers_of_a_half_are_roots(dtype: str, shape: tuple[int, ...]) -> None:
         found = jnp.power(transposed, jnp.asarray(0.5, dtype))
         assert found.dtype == x.dtype and found.shape == transposed.shape
         np.testing.assert_array_equal(np.asarray(found**2, np.complex64), transposed)
+
+
+@pytest.mark.parametrize("dtype", [BF16, np.float16], ids=str)
+@pytest.mark.parametrize(
+    "name", "add sub mul div sqrt square floor ceil lt le gt ge eq ne".split()
+)  # fmt: skip
+def test_all_floats_of_two_bytes_at_once_are_as_each_alone(name, dtype):
+    op = getattr(ops, name)
+    numpys = {"sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "lt": np.less,
+              "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
+              "ne": np.not_equal}.get(name) or getattr(np, name)  # fmt: skip
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    given = [x, np.roll(x, 12345)][: numpys.nin]
+    with np.errstate(all="ignore"):
+        want = numpys(*given)
+        last = numpys(*[v[-1] for v in given])
+    for shape in ((1 << 16,), (256, 256)):
+        for order in "CF":
+            many = [np.asarray(v.reshape(shape), order=order) for v in given]
+            got = np.asarray(op(*map(jnp.asarray, many)))
+            assert got.dtype == want.dtype and got.shape == shape
+            np.testing.assert_array_equal(
+                got.reshape(-1).astype(np.float32), want.astype(np.float32)
+            )
+            if want.dtype == dtype:
+                same = np.signbit(got.reshape(-1)) == np.signbit(want)
+                assert (same | np.isnan(want)).all()
+    alone = np.asarray(op(*[jnp.asarray(v[-1]) for v in given]))
+    np.testing.assert_array_equal(alone.astype(np.float32), np.float32(last))

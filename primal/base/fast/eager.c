@@ -2,6 +2,22 @@
 
 static PyObject *eager_slow; /* (op, args, params): what runs operations that were not met before */
 
+static PyObject *by_float32;   /* (ufunc, *operands): many floats of two bytes in float32 */
+static PyObject *same_as_wide; /* the ufuncs that NumPy and ml_dtypes compute so, one by one */
+static int is_narrow(PyArray_Descr *descr);
+enum { FEW_NARROW = 256 };
+
+/* Whether a ufunc of one or two operands takes longer than the way through float32. */
+static int is_wide_sooner(PyObject *impl, PyObject *const *hosts, Py_ssize_t n) {
+    if (by_float32 == NULL || Py_TYPE(impl) != &PyUFunc_Type)
+        return 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (PyArray_CheckExact(hosts[i]) && PyArray_SIZE((PyArrayObject *)hosts[i]) > FEW_NARROW)
+            return is_narrow(PyArray_DESCR((PyArrayObject *)hosts[i])) &&
+                   PySet_Contains(same_as_wide, impl) == 1;
+    return 0;
+}
+
 /* An op on arrays of avals that it has met where arrays go now: its `impl` on their memory. NULL
    without an error: not for this path. */
 static PyObject *eager_run(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject *params) {
@@ -66,7 +82,12 @@ static PyObject *eager_run(PyObject *op, PyObject *const *args, Py_ssize_t n, Py
         goto ended;
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(hosts[i]);
-    PyObject *out = call_quietly(impl, hosts, n, params);
+    PyObject *out;
+    if (!named && n <= 2 && is_wide_sooner(impl, hosts, n)) {
+        PyObject *given[3] = {impl, hosts[0], n == 2 ? hosts[1] : NULL};
+        out = call_quietly(by_float32, given, n + 1, NULL);
+    } else
+        out = call_quietly(impl, hosts, n, params);
     for (Py_ssize_t i = 0; i < n; i++)
         Py_DECREF(hosts[i]);
     if (out == NULL)

@@ -13,6 +13,7 @@ from primal.base.native import (
     FEW_NARROW,
     FLOAT16,
     IN_VECTORS,
+    by_float32,
     extension,
     is_finite,
     is_plain,
@@ -129,6 +130,8 @@ def _div_impl(x: Any, y: Any) -> Any:
     if dtype.kind == "c":
         return _complex_quotient(x, y)
     if dtype.kind == "f" or not is_integer(dtype):
+        if dtype in IN_VECTORS and x.size + y.size > FEW_NARROW:
+            return by_float32(np.true_divide, x, y)
         return np.true_divide(x, y)
     some = np.count_nonzero(y) < y.size
     if some:
