@@ -18,8 +18,8 @@ from primal.ir.trace import Array
 from primal.lax import Precision
 from primal.numpy.creation import as_shape
 from primal.numpy.promotion import floating
+from primal.numpy.remembered import remembered
 from primal.ops.types import static_ints
-from primal.runtime.refusals import in_words
 
 
 class ResizeMethod(enum.Enum):
@@ -186,7 +186,7 @@ def _image(name: str, image: Any) -> Any:
     return jnp.asarray(image)
 
 
-@in_words
+@remembered
 def resize(
     image: Any,
     shape: Sequence[int],
@@ -221,7 +221,7 @@ def resize(
     return _resampled(x, wanted, dims, scale, [0.0] * len(dims), how, antialias, precision)
 
 
-@in_words
+@remembered
 def scale_and_translate(
     image: Any,
     shape: Sequence[int],

@@ -10,8 +10,8 @@ from typing import Any
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered
 from primal.ops.types import check_sequence
-from primal.runtime.refusals import in_words
 from primal.scipy.operands import in_floats
 
 __all__ = ["map_coordinates"]
@@ -40,7 +40,7 @@ _MODES: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-@in_words
+@remembered
 def map_coordinates(
     input: ArrayLike,
     coordinates: Sequence[ArrayLike],

@@ -1402,3 +1402,19 @@ def test_of_an_array_without_dimensions(name, dtype):
                 assert found is wanted
             else:
                 same_bits(found, np.asarray(wanted)[0])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_logaddexp_of_many_is_that_of_each(dtype, x64):
+    ends = [0.0, 1e-30, 1.0, 80.0, 700.0, 6e4, np.inf]
+    with np.errstate(over="ignore"):
+        some = np.array([*ends, *[-v for v in ends], np.nan, 0.3, 0.300001, -5.5]).astype(dtype)
+    rows = np.concatenate([some, np.random.default_rng(0).normal(size=40).astype(dtype)])
+    x, y = [v.ravel() for v in np.meshgrid(rows, rows)]
+    with np.errstate(all="ignore"):
+        want = np.logaddexp(x.astype(np.float64), y.astype(np.float64)).astype(dtype)
+    for at in (slice(None), slice(0, 200)):
+        got = np.asarray(jnp.logaddexp(jnp.asarray(x[at]), jnp.asarray(y[at])))
+        assert got.dtype == np.dtype(dtype)
+        near = 8 * np.finfo(dtype).eps
+        np.testing.assert_allclose(got, want[at], rtol=near, atol=near)
