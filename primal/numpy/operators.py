@@ -21,6 +21,7 @@ from primal.ir.state import state
 from primal.ir.trace import Array, Literal, literal
 from primal.numpy import contraction, ufuncs
 from primal.numpy.elementary import abs as absolute
+from primal.numpy.promotion import scalar_literal
 from primal.ops import elementwise as ops
 from primal.runtime import guards
 from primal.runtime.array import ArrayImpl
@@ -32,6 +33,7 @@ BITS = (np.integer, np.bool_)
 ANY = (np.generic,)
 # Asked first: whether x is one of eight classes takes half a microsecond.
 KNOWN = frozenset({ArrayImpl, np.ndarray, int, float, bool, complex})
+NUMPYS = frozenset({np.dtype(code).type for code in "?bhilBHILefdFD"})
 # Containers that Python would compare by identity, or repeat, which nobody means.
 CONTAINERS = frozenset({list, tuple, dict, set})
 
@@ -92,6 +94,12 @@ def binary(
                     scalars.clear()
                 scalars[other, type(other), self.aval] = found
             return found
+        if type(other) in NUMPYS:
+            dtype = self.aval.dtype
+            takes = any(dtypes.issubdtype(dtype, k) for k in kinds) and not self.aval.weak_type
+            if not takes or dtypes.canonicalize_dtype(other.dtype) is not dtype:
+                return None
+            return scalar_literal(other, dtype, False)
         aval = getattr(other, "aval", None)
         if aval is self.aval and any(dtypes.issubdtype(aval.dtype, k) for k in kinds):
             direct.add(aval)
@@ -112,7 +120,7 @@ def binary(
                 return function(self, other)
             if aval in direct:
                 return state.trace.process(op, (self, other), {})
-        else:
+        elif kind not in NUMPYS:
             return function(self, other) if _accepts(other) else refuse(self, other)
         beside = meet(self, other)
         return function(self, other) if beside is None else op(self, beside)
@@ -121,7 +129,7 @@ def binary(
         kind = other.__class__
         if guards.ever:
             guards.beside_operator(other)
-        if kind is float or kind is int:
+        if kind is float or kind is int or kind in NUMPYS:
             beside = scalars.get((other, kind, self.aval))
             if beside is not None:
                 return state.trace.process(op, (beside, self), {})

@@ -13,7 +13,8 @@ import numpy as np
 
 from primal.base import caches, dtypes
 from primal.base.config import config, settings, settings_variable
-from primal.base.native import FLOAT16, IN_VECTORS, SAME_AS_WIDE, by_float32, extension
+from primal.base.dtype_table import NARROW
+from primal.base.native import BFLOAT16, FLOAT16, IN_VECTORS, SAME_AS_WIDE, by_float32, extension
 from primal.ir.avals import Aval
 from primal.ir.evaluate import ERROR_STATE, QUIET, quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, subjaxprs
@@ -111,13 +112,20 @@ def lift_operands(op: Op, args: Sequence[Any]) -> list[Any]:
 
 
 # Dtypes of NumPy that arrays have whatever the settings say.
-_CANONICAL = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "u1", "u2", "u4", "f2", "f4", "c8")))
+_CANONICAL = frozenset({
+    BFLOAT16, *map(np.dtype, ("?", "i1", "i2", "i4", "u1", "u2", "u4", "f2", "f4", "c8")),
+})  # fmt: skip
 
 
 def as_array(x: Any) -> ArrayImpl:
     """A NumPy value or Python scalar as an array of its canonical dtype, copied."""
-    if x.__class__ is np.ndarray and x.dtype in _CANONICAL:
-        return from_numpy(x.copy(), Aval(x.shape, x.dtype))
+    if x.__class__ is np.ndarray:
+        dtype = x.dtype
+        if dtype in _CANONICAL:
+            return from_numpy(x.copy(), Aval(x.shape, dtype))
+        if dtype in NARROW:
+            dtype = dtypes.canonicalize_dtype(dtype)
+            return from_numpy(x.astype(dtype, order="C"), Aval(x.shape, dtype))
     if isinstance(x, ArrayImpl):
         return x
     if not isinstance(x, np.ndarray | np.generic | bool | int | float | complex):

@@ -9,7 +9,7 @@ import pytest
 
 import primal.numpy as jnp
 from primal.api import device_put, devices, jit, make_jaxpr
-from primal.base import dtypes
+from primal.base import config, dtypes
 from primal.ir.trace import Array, literal
 from primal.runtime.sharding import SingleDeviceSharding
 
@@ -430,3 +430,24 @@ def test_operators_of_many_narrow_floats_are_those_of_few(name: str, dtype: str)
         assert np.array_equal(np.signbit(got[known]), np.signbit(want[known]))
     squares = np.concatenate([x[i : i + 5] ** 2 for i in range(0, x.size, 5)])
     np.testing.assert_array_equal(np.asarray(x**2).astype("f"), squares.astype("f"))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float16", "float32", "complex64"])
+def test_numpys_scalars_are_operands_as_of_the_functions(dtype: str, wide: bool) -> None:
+    pairs = [
+        (operator.add, jnp.add), (operator.mul, jnp.multiply), (operator.truediv, jnp.true_divide),
+        (operator.eq, jnp.equal), (operator.sub, jnp.subtract),
+    ]  # fmt: skip
+    given = [np.float64(0.1), np.float32(-0.0), np.float32("nan"), np.int64(2**31 + 5), np.int32(7),
+             np.uint8(200), np.bool_(True), np.float16(0.1), np.complex64(2 - 1j)]  # fmt: skip
+    with config.enable_x64(wide):
+        for x in (jnp.arange(3).astype(dtype), jnp.asarray(2.5)):
+            for apply, function in pairs:
+                for other in given:
+                    for a, b in ((x, other), (other, x)):
+                        if dtype == "bool" and apply is operator.sub:
+                            continue
+                        got, want = apply(a, b), function(a, b)
+                        assert got.aval is want.aval
+                        assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
