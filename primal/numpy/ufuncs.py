@@ -547,7 +547,9 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return rest
     wrong_side = ops.bitwise_and(ops.ne(ops.lt(rest, zero), ops.lt(y, zero)), ops.ne(rest, zero))
-    return ops.select_n(wrong_side, rest, ops.add(rest, y))
+    # A choice of what is added, -0 changing nothing: the slope by x is 1 without a choice.
+    nothing = literal(-0.0 if dtypes.issubdtype(dtype, np.inexact) else 0, dtype, True)
+    return ops.add(rest, ops.select_n(wrong_side, to_shape(nothing, shape), y))
 
 
 mod = remainder

@@ -200,3 +200,11 @@ def test_a_number_for_all_elements_is_known() -> None:
     assert "rem_by" in line
     assert " eq" not in line
     assert line.count(" ne") == 1  # not 0; that 50 is negative, and its sign another, is no work
+
+
+def test_the_slope_of_a_remainder_computes_none() -> None:
+    """It is 1 by the dividend, whichever side of zero the remainder fell on."""
+    x = np.linspace(-9, 9, 50, dtype=np.float32)
+    made = agree(lambda x, w: [primal.grad(lambda x: ((x % 3) * w).sum())(x)], x, x[::-1].copy())
+    words = {n.word for i in made.plan.program.block.steps for n in getattr(i, "nodes", ())}
+    assert not words & {"rem", "select_n"}
