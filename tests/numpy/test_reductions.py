@@ -515,3 +515,29 @@ def test_the_infinite_have_all_the_weight_of_running_sums_of_exponentials():
     for f in (lambda f: f, jit):
         got = f(lambda x, t: jvp(lambda x: lax.cumlogsumexp(x), (x,), (t,))[1])(x, t)
         assert got.tolist() == [10.0, 20.0, 20.0, 20.0, 70.0, 70.0]
+
+
+@pytest.mark.parametrize("n", [2049, 2050])
+@pytest.mark.parametrize("what", ["numbers", "few", "endless", "nan", "all nan"])
+def test_places_in_many_numbers_are_those_in_their_order(n: int, what: str) -> None:
+    x = RNG.normal(size=(3, n)).astype(np.float32)
+    if what == "few":
+        x = np.round(x)
+    elif what == "endless":
+        x[:, ::7], x[:, ::5] = np.inf, -np.inf
+    elif what != "numbers":
+        x[1, :: 9 if what == "nan" else 1] = np.nan
+    ordered = np.sort(x, axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for q in (0, 0.1, 25, 50, 99.99, 100):
+            at = np.float32(q / 100) * np.float32(n - 1)
+            low, high = [ordered[:, int(f(at))] for f in (np.floor, np.ceil)]
+            part = at - np.floor(at)
+            want = np.where(low == high, low, low * (1 - part) + high * part)
+            want = np.where(np.isnan(ordered[:, -1]), np.nan, want)
+            same(jnp.percentile(x, q, axis=1), want)
+            for row, found in zip(x, want, strict=True):
+                same(jnp.quantile(row, q / 100), found)
+        for row in x:
+            same(jnp.nanmedian(row), np.nanmedian(row))

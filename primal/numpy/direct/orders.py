@@ -473,20 +473,19 @@ def median(
     return run
 
 
-def _shared(dtype: Any, n: int, share: Any) -> Callable[..., Any]:
-    """A function (ordered, before): what lies at a share of n ordered rows."""
+def _shared(dtype: Any, n: int, share: Any) -> tuple[int, int, Callable[[Any, Any], Any]]:
+    """What lies at a share of n ordered rows: the places of two, and their mean (below, above)."""
     top = dtype.type(n - 1)
     position = top * share
     low, high = (min(max(f(position), dtype.type(0)), top) for f in (np.floor, np.ceil))
     weight = np.array(position - np.floor(position))
     rest = dtype.type(1) - weight
 
-    def run(ordered: Any, before: tuple[Any, ...]) -> Any:
-        below, above = ordered[(*before, int(low))], ordered[(*before, int(high))]
+    def mean(below: Any, above: Any) -> Any:
         # Both products, so that inf stays inf where the weight of the other one is 0.
         return np.where(below == above, below, below * rest + above * weight)
 
-    return run
+    return int(low), int(high), mean
 
 
 def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -508,12 +507,20 @@ def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         at = 0 if axis is None else axis % a.aval.ndim
         before = (slice(None),) * at
         n = a.aval.size if axis is None else a.aval.shape[at]
-        between = _shared(a.aval.dtype, n, share)
+        low, high, mean = _shared(a.aval.dtype, n, share)
 
         def run(x: Any) -> Any:
-            ordered = in_order(x.ravel() if axis is None else x, at)
-            last = ordered[(*before, -1)]  # where nan is, if there is any
-            out = between(ordered, before)
+            if n > LONG:  # as in `median`
+                ordered = x.flatten() if axis is None else x.copy()
+                ordered.partition(low, at)
+                below, above = ordered[(*before, low)], ordered[(*before, slice(high, n))]
+                last = np.maximum(below, _greatest(above, at))
+                above = below if low == high else _least(above, at)
+            else:
+                ordered = in_order(x.ravel() if axis is None else x, at)
+                last = ordered[(*before, -1)]  # where nan is, if there is any
+                below, above = ordered[(*before, low)], ordered[(*before, high)]
+            out = mean(below, above)
             return np.where(last != last, last, out) if count(last != last) else out
 
         return run
@@ -543,7 +550,15 @@ def nanmedian(
     dtype = to_inexact_dtype(a.aval.dtype)
 
     def run(x: Any) -> Any:
-        ordered = in_order(x.astype(dtype).ravel(), 0)
+        ordered = x.astype(dtype).ravel()
+        if ordered.size > LONG:  # as in `median`; nan are the last
+            n = int(count(ordered == ordered))
+            if not n:
+                return None
+            ordered.partition(n // 2)
+            high = ordered[n // 2]
+            return high if n % 2 else _mean(_greatest(ordered[: n // 2]), high)
+        ordered = in_order(ordered, 0)
         n = int(count(ordered == ordered))
         return _middle(ordered, n) if n else None
 
