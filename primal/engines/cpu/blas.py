@@ -185,7 +185,13 @@ def by_parts(
     step, term = matrix
     # Parts of some 256 KB: threads share them, and in a loop find those that they read last.
     parts = min(rows // 32, rows * depth * size >> 18, 64)
-    parts = -(-parts // 4) * 4 if parts > 1 else 1
+    if term == 1:
+        parts = -(-parts // 4) * 4 if parts > 1 else 1
+    else:
+        # What a part reads of a term lies in one run, of a page or so: of short runs, 128 bytes of
+        # each of 2048 terms, a core fetches none before it needs it, and takes seven times as long.
+        run = rows * size
+        parts = max(min(parts, -(-run // 8192) * 2), 1) if run >= 2048 else 1
     each = -(-rows // parts)
     parts = -(-rows // each)
     # Row-major: as many rows as results, or as many columns.
