@@ -271,6 +271,7 @@ def programs(n: int) -> dict[str, Program]:
         "convolve": (lambda x, y: jnp.convolve(x, y), f(k), f(9)),
         "bits": (lambda x: (lax.population_count(x), x << 3, x ^ (x >> 5)), i(2**30, m, n)),
         "norms": (lambda x: (jnp.linalg.norm(x, axis=1), x.std(0), jnp.var(x)), f(m, n)),
+        "few rows": (lambda x, y: x @ y, f(5, 900 + m), f(900 + m, 300 + n)),
     }
     return {name: (fun, args) for name, (fun, *args) in found.items()}
 

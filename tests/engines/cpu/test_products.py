@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu import _openblas, gemm, matvec, products, tiled
+from primal.engines.cpu import _openblas, gemm, matvec, products, thin, tiled
+from primal.engines.cpu.panels import Tile
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.contract import dot_general
 from primal.ops.shape import transpose
@@ -234,6 +235,32 @@ def test_thin_products(sizes, dtype):
             x = array((k, m) if left == 0 else (m, k), dtype)
             y = array((k, n) if right == 0 else (n, k), dtype, 1)
             agree(lambda x, y: [dot(x, y, ((left,), (right,)))], x, y, terms=k)  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [2, 4, 5, 10, 11, 19])
+@pytest.mark.parametrize("given", ["whole", "part", "stack", "turned rows"])
+def test_few_rows_and_a_large_matrix(given, rows, dtype):
+    """The matrix is read where it lies, by two functions for any number of rows."""
+    shape = (2,) if given == "stack" else ()
+    x, y = array((*shape, rows, 517), dtype), array((*shape, 517, 1003), dtype, 1)
+    if given == "turned rows":
+        x = array((517, rows), dtype)
+    at = len(shape)
+    contract = ((at if given == "turned rows" else at + 1,), (at,))
+    batch = ((0,), (0,)) if shape else NONE
+    part = slice(3, -5) if given == "part" else slice(None)
+    made = agree(lambda x, y: [dot(x, y[..., part], contract, batch)], x, y, terms=517)
+    (step,) = [s for s in steps(made, Routine) if s.name == "matmul"]
+    assert {type(f) for f in step.callees if f is not None} == {thin.Unit, Tile}
+    before = config.num_threads
+    try:
+        config.update("num_threads", 1)
+        (alone,) = made.execute([x, y])
+        config.update("num_threads", 3)
+        np.testing.assert_array_equal(made.execute([x, y])[0], alone)
+    finally:
+        config.update("num_threads", before)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
