@@ -8,11 +8,14 @@ import pytest
 
 from primal.ir.op import Never
 from tests.cases import CASES, Case
-from tests.laws import laws, program_laws
+from tests.cases.case import F32
+from tests.cases.linalg import ROWS as FACTORISATIONS
+from tests.laws import extreme_laws, laws, program_laws
 from tests.laws.compare import ENGINES, engines
 from tests.laws.mutants import has
 
 ROWS = [pytest.param(c, id=c.id) for c in CASES]
+QUICK = [pytest.param(c, id=c.id) for c in CASES if not c.costly]
 SMOOTH = [pytest.param(c, id=c.id) for c in CASES if c.order]
 NOT_SMOOTH = [pytest.param(c, id=c.id) for c in CASES if not c.order]
 
@@ -68,6 +71,32 @@ def test_engines(case: Case) -> None:
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in CASES if c.special])
 def test_special_values(case: Case) -> None:
     laws.law_of_special_values(case)
+
+
+# Rows that name the values of their operands mean those.
+DRAWN = [c for c in QUICK if all(x.dtype or x.values is None for x in c.values[0].operands)]
+
+
+@pytest.mark.parametrize("case", DRAWN)
+def test_integers(case: Case) -> None:
+    extreme_laws.law_of_integers(case)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in QUICK if c.values[0].vmap and F32 in c.values[0].dtypes]
+)
+def test_special_batches(case: Case) -> None:
+    extreme_laws.law_of_special_batches(case)
+
+
+# Where NaN comes to in factorisations depends on the order of steps (docs/differences.md).
+TWICE = [c for c in QUICK if c.values[0].twice and F32 in c.values[0].dtypes
+         and c.values[0] not in FACTORISATIONS]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_special_slopes(case: Case) -> None:
+    extreme_laws.law_of_special_slopes(case)
 
 
 @pytest.mark.parametrize("case", SMOOTH)

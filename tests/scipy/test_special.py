@@ -601,7 +601,7 @@ def test_boxcox_of_complex_numbers(power: complex) -> None:
 
 @pytest.mark.parametrize("function", [special.boxcox, special.boxcox1p])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_boxcox_of_two_bytes_has_its_digits_next_to_the_logarithm(function: Any, dtype: str) -> None:
+def test_boxcox_of_two_bytes_next_to_the_logarithm(function: Any, dtype: str) -> None:
     """For powers of 0, subnormal in float16, and small, by values and slopes."""
     x, power = jnp.meshgrid(jnp.array([0.25, 0.5, 1.5, 3.0, 100.0], dtype),
                             jnp.array([0.0, 1e-7, -1e-5, 1e-3, 0.02], dtype))  # fmt: skip
