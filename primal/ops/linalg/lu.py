@@ -270,11 +270,22 @@ def _pivots_type(swaps: Aval, *, permutation_size: int) -> Aval:
     return Aval((*swaps.shape[:-1], permutation_size), INT32)
 
 
+# Of pivots that are no rows those below 0 count from the end; else the nearest row is meant.
+
+
 def _pivots_impl(swaps: Any, *, permutation_size: int) -> Any:
+    swaps = np.where(swaps < 0, swaps + permutation_size, swaps).clip(0, permutation_size - 1)
     out = np.empty((*swaps.shape[:-1], permutation_size), INT32)
     for i in np.ndindex(*swaps.shape[:-1]):
         out[i] = permutation_of(swaps[i], permutation_size)
     return out
+
+
+def _pivots_hlo(b: Any, swaps: Any, *, permutation_size: int) -> Any:
+    zero, last = b.full_like(swaps, 0), b.full_like(swaps, permutation_size - 1)
+    behind = b.add(swaps, b.full_like(swaps, permutation_size))
+    swaps = b.select(b.compare(swaps, zero, "LT"), behind, swaps)
+    return hlo_permutation(b, b.clamp(zero, swaps, last), permutation_size)
 
 
 lu_pivots_to_permutation = Op(
@@ -286,7 +297,7 @@ lu_pivots_to_permutation = Op(
     transpose=Never("[lu_pivots_to_permutation] expected a linear operation, got integers."),
     batch=Word(batch_stacks),
     shard=by_kind,
-    hlo=lambda b, swaps, *, permutation_size: hlo_permutation(b, swaps, permutation_size),
+    hlo=_pivots_hlo,
     kernel=lambda k, swaps, *, permutation_size: k.swapped(swaps, permutation_size),
 )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal.base.config import cpu_engine
 from primal.ops.linalg.cholesky import cholesky
 from primal.ops.linalg.lu import lu, lu_pivots_to_permutation, solve
 from primal.ops.linalg.triangular import triangular_solve
@@ -140,6 +141,17 @@ def test_lu(dtype: Any, shape: tuple[int, ...], x64: None) -> None:
     np.testing.assert_allclose(lower @ upper, rows, rtol=tolerance(dtype), atol=tolerance(dtype))
     again = agree(functools.partial(lu_pivots_to_permutation, permutation_size=m), swaps)
     np.testing.assert_array_equal(again[0], order)
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu", "xla"])
+def test_pivots_that_are_no_rows_are_the_nearest(engine: str) -> None:
+    far = np.array([[9, 1, -3], [-(2**31), 2**31 - 1, -1], [0, -9, 5]], np.int32)
+    near = np.array([[3, 1, 1], [0, 3, 3], [0, 0, 3]], np.int32)
+    f = functools.partial(lu_pivots_to_permutation, permutation_size=4)
+    (want,) = eager(f, near)
+    with cpu_engine(engine):
+        for run in (eager, compiled):
+            np.testing.assert_array_equal(run(f, far)[0], want)
 
 
 def test_lu_of_singular_and_empty() -> None:
