@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, convert
 from primal.scipy.operands import inexact, real_inexact, strong
 from primal.scipy.stats.supports import within
+
+
+def _on_support(
+    name: str, x: ArrayLike, loc: ArrayLike, scale: ArrayLike, value: Callable[[Array], Array],
+    elsewhere: float,
+) -> Array:
+    """What the scale says on the support, in the dtype of the operands: computed once, not for each
+    element, and not in float64 where the scale is weak."""
+    x, loc, scale = real_inexact(name, x, loc, scale)
+    outside = (x < loc) | (x > loc + scale)
+    weak = x.weak_type and loc.weak_type and scale.weak_type
+    inside = convert(value(scale), x.dtype, weak)
+    return convert(jnp.where(outside, elsewhere, inside), x.dtype, weak)
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -17,10 +32,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logpdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
     Array([-1.3862944, -1.3862944], dtype=float32)
     """
-    x, loc, scale = real_inexact("uniform.logpdf", x, loc, scale)
-    outside = (x < loc) | (x > loc + scale)
-    weak = x.weak_type and loc.weak_type and scale.weak_type
-    return convert(jnp.where(outside, -jnp.inf, -jnp.log(scale)), x.dtype, weak)
+    return _on_support("uniform.logpdf", x, loc, scale, lambda s: -jnp.log(s), -jnp.inf)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -31,7 +43,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> pdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
     Array([0.25, 0.25], dtype=float32)
     """
-    return jnp.exp(logpdf(x, loc, scale))
+    return _on_support("uniform.pdf", x, loc, scale, lambda s: jnp.exp(-jnp.log(s)), 0.0)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
