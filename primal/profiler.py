@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from primal.base import forks
-from primal.engines.cpu import events
+from primal.engines.cpu.run import events
 from primal.engines.xla import _jaxlib, recordings
 from primal.runtime import devices
 

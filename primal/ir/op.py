@@ -204,7 +204,7 @@ class Op(AsksTrace):
       operand alone; for programs in which they are shared, or moved before a loop.
     * `word`: the builder's word that the kernel is, of the operands as they are; None: it is more.
     * `ahead(outlook, eqn)`: what the CPU compiler is told of an equation before it begins with the
-      program, through a builder (`engines/cpu/outlook.py`).
+      program, through a builder (`engines/cpu/plan/outlook.py`).
     * `hollow(*operands, **params)`: the same by smaller ops where an operand has no elements and
       the result has some, as no kernel can read nothing. None: the CPU compiler calls `impl`.
     """

@@ -10,7 +10,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import nn, random
-from primal.engines.cpu import objects
+from primal.engines.cpu.run import objects
 from primal.runtime import programs
 
 BIG = 1 << 18

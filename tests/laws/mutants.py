@@ -10,7 +10,7 @@ import numpy as np
 
 import primal
 from primal.base import dtypes
-from primal.engines.cpu import objects
+from primal.engines.cpu.run import objects
 from primal.ir.avals import Aval
 from primal.ir.op import ByKind, Expand, HigherOrder, Library, Never, Op, Splice
 from primal.ir.trace import ZERO, aval_of, literal

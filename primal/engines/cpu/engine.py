@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from primal.base.later import Later
-from primal.engines.cpu import driver
+from primal.engines.cpu.run import driver
 from primal.engines.protocol import Device
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primal.engines.cpu import floats, functions, interleaved
+from primal.engines.cpu import functions, interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
-from primal.engines.cpu.divisions import by_known, divide
-from primal.engines.cpu.fading import product
+from primal.engines.cpu.functions import floats
+from primal.engines.cpu.functions.divisions import by_known, divide
+from primal.engines.cpu.functions.fading import product
 
 UNARY: dict[str, str] = {
     "neg": "iuf", "abs": "if", "sign": "iuf", "square": "iuf", "reciprocal": "f",

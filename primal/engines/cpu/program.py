@@ -16,18 +16,19 @@ import numpy as np
 from primal.base.config import config
 from primal.base.dtypes import physical_dtype
 from primal.base.native import empty
-from primal.engines.cpu import _llvm, careful, driver, events, subnormals
-from primal.engines.cpu.calls import Call, Frame, data_of, object_field
-from primal.engines.cpu.foundry import Casting
-from primal.engines.cpu.fused import Fused
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance
-from primal.engines.cpu.objects import kernels_for
-from primal.engines.cpu.places import Places
-from primal.engines.cpu.records import Tables
-from primal.engines.cpu.registers import strips_of, worth_fusing
-from primal.engines.cpu.row_layout import instance
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.layout.rows import instance
+from primal.engines.cpu.loops.fused import Fused
+from primal.engines.cpu.loops.registers import strips_of, worth_fusing
+from primal.engines.cpu.plan.places import Places
+from primal.engines.cpu.plan.schedule import Group
+from primal.engines.cpu.run import careful, driver, events, subnormals
+from primal.engines.cpu.run.calls import Call, Frame, data_of, object_field
+from primal.engines.cpu.run.foundry import Casting
+from primal.engines.cpu.run.objects import kernels_for
+from primal.engines.cpu.run.records import Tables
 from primal.engines.cpu.steps import Branch, Library, Loop, Routine, RoutineSpec
 from primal.engines.cpu.translate import Translated, translate
 from primal.ir.avals import Aval

@@ -8,10 +8,10 @@ from typing import Any
 from primal.base.dtypes import physical_dtype
 from primal.base.source import format_location
 from primal.base.structures import structure
-from primal.engines.cpu.blocks import arranged
-from primal.engines.cpu.complexes import ComplexWords, is_complex
+from primal.engines.cpu.complexes.words import ComplexWords, is_complex
 from primal.engines.cpu.graph import NOWHERE, Node, Value, native
-from primal.engines.cpu.outlook import Outlook
+from primal.engines.cpu.plan.blocks import arranged
+from primal.engines.cpu.plan.outlook import Outlook
 from primal.engines.cpu.steps import Block, Library
 from primal.ir.builders import Unsupported
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr

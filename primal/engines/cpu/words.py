@@ -8,24 +8,8 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import (
-    _llvm,
-    commuting,
-    control,
-    divisions,
-    gathers,
-    objects,
-    pieces,
-    powers,
-    products,
-    repeats,
-    rooms,
-    scatters,
-    takes,
-    turns,
-    wanted,
-)
-from primal.engines.cpu.around import is_made
+from primal.engines.cpu import _llvm, products, rooms
+from primal.engines.cpu.functions import divisions, powers
 from primal.engines.cpu.graph import (
     NAMES,
     NATIVE,
@@ -44,9 +28,15 @@ from primal.engines.cpu.graph import (
     split_dims,
     transposed,
 )
+from primal.engines.cpu.kernels import takes
 from primal.engines.cpu.lanes import BINARY, MONOIDS, UNARY
-from primal.engines.cpu.matrix_words import MatrixWords
+from primal.engines.cpu.loops import control
+from primal.engines.cpu.matrices.matrix_words import MatrixWords
 from primal.engines.cpu.monoids import repeated
+from primal.engines.cpu.plan import commuting, repeats, wanted
+from primal.engines.cpu.plan.around import is_made
+from primal.engines.cpu.routines import gathers, pieces, scatters, turns
+from primal.engines.cpu.run import objects
 from primal.engines.cpu.steps import Routine, RoutineSpec
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from primal.base.config import config
-from primal.engines.cpu.store import Store
+from primal.engines.cpu.run.store import Store
 
 __all__ = ["reset_cache", "set_cache_dir"]
 

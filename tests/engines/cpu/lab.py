@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from primal.base.config import enable_x64
-from primal.engines.cpu import CpuEngine, _llvm, calls
+from primal.engines.cpu import CpuEngine, _llvm
 from primal.engines.cpu import program as programs
 from primal.engines.cpu.program import CpuExecutable
+from primal.engines.cpu.run import calls
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly, run_numpy
 from primal.ir.jaxpr import ClosedJaxpr

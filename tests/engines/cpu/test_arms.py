@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.engines.cpu.arms import waiting
+from primal.engines.cpu.kernels.arms import waiting
 from primal.ops import choose, reduce
 from primal.ops import elementwise as e
 from tests.engines.cpu.lab import built, numpy_run, ulps

@@ -12,7 +12,7 @@ import primal
 import primal.numpy as jnp
 from primal import lax
 from primal.base.config import cpu_engine
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree, built, spoiled
 

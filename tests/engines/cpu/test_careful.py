@@ -11,7 +11,7 @@ import pytest
 import primal
 from primal import lax
 from primal.base.config import flush_subnormals
-from primal.engines.cpu import careful, subnormals
+from primal.engines.cpu.run import careful, subnormals
 from primal.ops import elementwise as ew
 from primal.ops import special
 from tests.engines.cpu.lab import built

@@ -10,7 +10,7 @@ import pytest
 
 import primal as pl
 import primal.numpy as pnp
-from primal.engines.cpu import commuting
+from primal.engines.cpu.plan import commuting
 
 DRAW = np.random.default_rng(0)
 MATRIX, CUBE = DRAW.random((7, 50)), DRAW.random((5, 40, 6))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.engines.cpu.complex_functions import FUNCTIONS
+from primal.engines.cpu.complexes.functions import FUNCTIONS
 from primal.ir.trace import literal
 from primal.ops import elementwise as e
 from tests.engines.cpu.test_complex import DTYPES, native

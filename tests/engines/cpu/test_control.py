@@ -21,7 +21,7 @@ import primal.numpy as jnp
 from primal import lax
 from primal.base.config import cpu_engine
 from primal.engines.cpu.program import Cancelled, CpuExecutable
-from primal.engines.cpu.records import PIECE
+from primal.engines.cpu.run.records import PIECE
 from primal.engines.cpu.steps import Branch, Library, Loop, Move
 from primal.ir.evaluate import run_numpy
 from primal.ir.jaxpr import ClosedJaxpr, hoist_consts

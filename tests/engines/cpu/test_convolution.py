@@ -7,7 +7,7 @@ import pytest
 
 from primal import lax
 from primal.base.config import config
-from primal.engines.cpu.panels import Panels, blocked, divided, rows_of
+from primal.engines.cpu.products.panels import Panels, blocked, divided, rows_of
 from primal.engines.cpu.steps import Library, Loop, Routine
 from primal.ops.window.convolution import ConvDimensionNumbers, conv_general_dilated
 from tests.engines.cpu import lab
@@ -177,7 +177,7 @@ def test_narrow_floats_and_preferred_element_type():
 
 
 def test_equal_structures_share_code():
-    from primal.engines.cpu.objects import counters
+    from primal.engines.cpu.run.objects import counters
 
     agree(array((2, 9, 28, 32)), array((3, 3, 32, 32), seed=1), params(), terms=300)
     before = counters.kernels

@@ -11,9 +11,9 @@ import primal
 import primal.numpy as jnp
 from primal import lax
 from primal.engines.cpu.graph import size_of
-from primal.engines.cpu.objects import counters
+from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.program import CpuExecutable
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.run.objects import counters
 from primal.ir.jaxpr import Jaxpr, hoist_consts
 from primal.transforms.simplify import simplify
 from primal.transforms.stage import stage

@@ -9,7 +9,7 @@ import pytest
 
 import primal
 from primal import lax
-from primal.engines.cpu.objects import counters
+from primal.engines.cpu.run.objects import counters
 from primal.ops import elementwise as e
 from primal.ops.choose import convert_element_type
 from tests.engines.cpu.lab import agree, built

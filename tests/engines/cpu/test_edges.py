@@ -11,7 +11,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.base.dtypes import bfloat16
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import built, numpy_run, spoiled
 

@@ -9,7 +9,7 @@ import pytest
 
 from primal import lax
 from primal.base.config import enable_x64, flush_subnormals
-from primal.engines.cpu import recurrences
+from primal.engines.cpu.routines import recurrences
 from primal.ops.window.cumulative import linear_recurrence
 from tests.engines.cpu.lab import built
 

@@ -11,11 +11,12 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.base.config import cpu_engine
-from primal.engines.cpu import _llvm, objects, pool
-from primal.engines.cpu.blas import Product
-from primal.engines.cpu.foundry import Foundry, is_plain
-from primal.engines.cpu.fourier_rows import RowTransforms
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.fourier.rows import RowTransforms
 from primal.engines.cpu.products import Small
+from primal.engines.cpu.products.blas import Product
+from primal.engines.cpu.run import objects, pool
+from primal.engines.cpu.run.foundry import Foundry, is_plain
 
 SPECS = [Small("f8", m, n, 2, True, 0) for m in (2, 3, 4) for n in (2, 3, 4)]
 
@@ -60,7 +61,7 @@ def test_orders_need_nobody_who_asks():
 
 def test_one_kind_is_a_module_while_a_program_is_arranged(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", lambda self: None)
-    monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 2)
+    monkeypatch.setattr("primal.engines.cpu.run.foundry.threads", lambda: 2)
     foundry = Foundry()
     foundry.order([SPECS[0], Product("f4", 0), SPECS[1], SPECS[2]])
     foundry._work()
@@ -89,7 +90,7 @@ assert not records, records
 
 
 def test_one_thread_makes_one_module(monkeypatch):
-    monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 1)
+    monkeypatch.setattr("primal.engines.cpu.run.foundry.threads", lambda: 1)
     foundry = Foundry()
     (casting,) = foundry.finish(SPECS)
     assert casting.specs == SPECS
@@ -107,7 +108,7 @@ def test_plain_specs_are_modules_of_their_own(monkeypatch):
     monkeypatch.setattr(_llvm.Compiler, "object_of", object_of)
     specs = [Product("f4", 0), *SPECS[:4], RowTransforms("f"), *SPECS[4:], Product("f8", 1)]
     for threads in (1, 2):
-        monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda n=threads: n)
+        monkeypatch.setattr("primal.engines.cpu.run.foundry.threads", lambda n=threads: n)
         castings = Foundry().finish(specs)
         assert {s for c in castings for s in c.specs} == set(specs)
         for casting in castings:
@@ -162,7 +163,7 @@ def test_kernels_of_a_module_share_functions():
 def test_a_child_forked_meanwhile_compiles_for_itself():
     code = """
 import os, sys
-from primal.engines.cpu import objects
+from primal.engines.cpu.run import objects
 from tests.engines.cpu.test_foundry import SPECS
 for spec in SPECS:
     objects.ahead(spec)
@@ -229,7 +230,7 @@ def test_ctrl_c_while_a_thread_starts_is_not_counted_twice(monkeypatch):
             super().start()
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("primal.engines.cpu.foundry.threads", lambda: 2)
+    monkeypatch.setattr("primal.engines.cpu.run.foundry.threads", lambda: 2)
     monkeypatch.setattr(threading, "Thread", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         foundry.order(SPECS)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from primal.base import caches
-from primal.engines.cpu import fourier_long, fourier_tables
 from primal.engines.cpu.fourier import Pass
-from primal.engines.cpu.fourier_edges import EDGES
-from primal.engines.cpu.fourier_rows import Part, RowTransforms
-from primal.engines.cpu.fourier_tables import PASSES
-from primal.engines.cpu.pocketfft import Again
+from primal.engines.cpu.fourier import long as fourier_long
+from primal.engines.cpu.fourier import tables as fourier_tables
+from primal.engines.cpu.fourier.edges import EDGES
+from primal.engines.cpu.fourier.pocketfft import Again
+from primal.engines.cpu.fourier.rows import Part, RowTransforms
+from primal.engines.cpu.fourier.tables import PASSES
 from primal.engines.cpu.program import Plan
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.elementwise import add

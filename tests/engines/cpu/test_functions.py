@@ -12,8 +12,9 @@ import scipy.special
 
 from primal import lax
 from primal.base.config import config
-from primal.engines.cpu import _llvm, exponentials, objects
-from primal.engines.cpu.functions import BOUNDS, FLOAT2, LIBRARY
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.functions import BOUNDS, FLOAT2, LIBRARY, exponentials
+from primal.engines.cpu.run import objects
 from primal.ops import elementwise as e
 from primal.ops import special
 from tests.engines.cpu.lab import built, kernels_used, numpy_run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from primal.engines.cpu.gammas import LARGE
+from primal.engines.cpu.functions.gammas import LARGE
 from primal.engines.cpu.steps import Library
 from primal.ops import special
 from tests.engines.cpu.lab import built, kernels_used, numpy_run

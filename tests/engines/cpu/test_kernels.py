@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import primal.numpy as jnp
 from primal import lax
-from primal.engines.cpu import _llvm, layout, objects, program
-from primal.engines.cpu.objects import counters
+from primal.engines.cpu import _llvm, layout, program
+from primal.engines.cpu.run import objects
+from primal.engines.cpu.run.objects import counters
 from primal.engines.cpu.steps import Library
 from primal.ops import elementwise as e
 from primal.ops import reduce

@@ -10,10 +10,11 @@ import pytest
 
 import primal.numpy as jnp
 from primal import enable_x64, lax
-from primal.engines.cpu import _llvm, tiled
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.kernels import Spec
+from primal.engines.cpu.plan.schedule import Group
+from primal.engines.cpu.products import tiled
 from primal.engines.cpu.program import Plan
-from primal.engines.cpu.schedule import Group
 from tests.engines.cpu.lab import built, spoiled
 from tests.engines.cpu.programs import Program, programs, staged
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import primal
 import primal.numpy as jnp
 from primal import lax, vmap
-from primal.engines.cpu import moves
-from primal.engines.cpu.objects import counters
+from primal.engines.cpu.routines import moves
+from primal.engines.cpu.run.objects import counters
 from primal.engines.cpu.steps import Library, Loop, Routine
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import Flat, agree, built, numpy_run, spoiled

@@ -1,6 +1,7 @@
 """Compiled code on disk: found by what it depends on, never trusted when damaged."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu import _llvm, objects, store
-from primal.engines.cpu.blas import Product
+from primal.engines import cpu
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.products import Small
+from primal.engines.cpu.products.blas import Product
+from primal.engines.cpu.run import objects, store
 from primal.experimental.compilation_cache import compilation_cache
 
 SPECS = [Product("f4", 0), Product("f8", 1), Small("f8", 4, 4, 4, True, 0)]
 CODE = """
-from primal.engines.cpu import objects
+from primal.engines.cpu.run import objects
 from tests.engines.cpu.test_objects import SPECS
 found = objects.kernels_for(SPECS)
 assert len(set(found.values())) == 3
@@ -125,9 +128,9 @@ def test_keys_name_the_cpu_the_versions_and_the_sources(tmp_path, monkeypatch):
     keys += [store.key_of(SPECS[1]), store.key_of(SPECS[2])]
     assert len(set(keys)) == 6
 
-    for path in Path(store.__file__).parent.glob("*.py"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(store, "__file__", str(tmp_path / "store.py"))
+    copy = tmp_path / "cpu"
+    shutil.copytree(Path(cpu.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(store, "_COMPILER", copy)
 
     def key():
         same = Other()
@@ -136,7 +139,7 @@ def test_keys_name_the_cpu_the_versions_and_the_sources(tmp_path, monkeypatch):
             return store.key_of(SPECS[0])
 
     assert key() == keys[0]
-    with open(tmp_path / "gemm.py", "a") as f:
+    with open(copy / "products" / "gemm.py", "a") as f:
         f.write("# another text\n")
     assert key() != keys[0]
 

@@ -10,8 +10,8 @@ import pytest
 
 import primal
 from primal import lax
-from primal.engines.cpu.firsts import BITS, COUNTING, ROOMS, Greatest, Walk
-from primal.engines.cpu.orders import MANY, MOST
+from primal.engines.cpu.routines.firsts import BITS, COUNTING, ROOMS, Greatest, Walk
+from primal.engines.cpu.routines.orders import MANY, MOST
 from primal.engines.cpu.steps import Library
 from primal.ops.index.sort import sort, top_k
 from tests.engines.cpu.lab import built, numpy_run

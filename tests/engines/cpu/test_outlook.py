@@ -9,8 +9,8 @@ import pytest
 
 import primal.numpy as jnp
 from primal import lax, make_jaxpr
-from primal.engines.cpu.outlook import Outlook
-from primal.engines.cpu.schedule import LIGHT
+from primal.engines.cpu.plan.outlook import Outlook
+from primal.engines.cpu.plan.schedule import LIGHT
 from primal.ir.op import registry
 
 X = np.ones((5, 9), np.float32)

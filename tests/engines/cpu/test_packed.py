@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.engines.cpu import _openblas, packed
+from primal.engines.cpu import _openblas
+from primal.engines.cpu.matrices import packed
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.linalg.ormqr import ormqr
 from primal.ops.linalg.qr import geqrf, householder_product

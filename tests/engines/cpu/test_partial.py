@@ -11,8 +11,8 @@ import pytest
 
 import primal
 import primal.numpy as pnp
-from primal.engines.cpu import partial
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan import partial
+from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.lab import agree
 
 DRAW = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal.engines.cpu.schedule import MAX_PARTS, MAX_RESULTS, PART, Group
+from primal.engines.cpu.plan.schedule import MAX_PARTS, MAX_RESULTS, PART, Group
 from primal.ops import elementwise as e
 from primal.ops.reduce import reduce_max, reduce_min, reduce_prod
 from primal.ops.shape import transpose

@@ -11,8 +11,8 @@ import pytest
 import primal.numpy as jnp
 from primal import lax
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.points import PointSpec
-from primal.engines.cpu.rows import RowSpec
+from primal.engines.cpu.kernels.points import PointSpec
+from primal.engines.cpu.kernels.rows import RowSpec
 from tests.engines.cpu.lab import agree, built
 
 WIDE = _llvm.compiler().width == 64

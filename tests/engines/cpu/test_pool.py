@@ -12,7 +12,7 @@ import pytest
 
 from primal.base.config import config, num_threads
 from primal.base.threads import LIMIT
-from primal.engines.cpu import driver, pool
+from primal.engines.cpu.run import driver, pool
 from primal.ops.contract import dot_general
 from primal.ops.elementwise import add, sin
 from primal.ops.spread import reduce_sum
@@ -161,7 +161,7 @@ def test_number_of_threads():
 CODE = """
 import os, sys
 import numpy as np
-from primal.engines.cpu import driver, pool
+from primal.engines.cpu.run import driver, pool
 from tests.engines.cpu import lab, test_pool
 
 x = np.random.default_rng(0).standard_normal((400, 400)).astype(np.float32)
@@ -237,7 +237,7 @@ def test_who_has_nothing_to_do_takes_no_time():
         """
 import ctypes, threading, time
 from primal.base.config import config, num_threads
-from primal.engines.cpu import driver
+from primal.engines.cpu.run import driver
 
 same()
 before = time.process_time()

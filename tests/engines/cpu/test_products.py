@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from primal.base.config import config
-from primal.engines.cpu import _openblas, gemm, matvec, products, thin, tiled
-from primal.engines.cpu.panels import Tile
+from primal.engines.cpu import _openblas, products
+from primal.engines.cpu.products import gemm, matvec, thin, tiled
+from primal.engines.cpu.products.panels import Tile
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.contract import dot_general
 from primal.ops.shape import transpose
@@ -172,7 +173,7 @@ def test_stacks_of_small_matrices(shape, dtype):
 
 def test_nothing_but_sizes_differs_between_shapes():
     """Programs of other sizes use the code of the first."""
-    from primal.engines.cpu.objects import counters
+    from primal.engines.cpu.run.objects import counters
 
     f = lambda x, y: [dot(x, y, ((1,), (0,)))]  # noqa: E731
     agree(f, array((40, 50), "float32"), array((50, 60), "float32"), terms=50)

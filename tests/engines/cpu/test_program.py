@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from primal.api import jit
 from primal.base.config import cpu_engine
-from primal.engines.cpu.calls import MAPPED, Frame, arena, object_field
-from primal.engines.cpu.memory import LARGE, LINE, PAGE, plan
+from primal.engines.cpu.plan.memory import LARGE, LINE, PAGE, plan
+from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.program import Cancelled
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.run.calls import MAPPED, Frame, arena, object_field
 from primal.engines.cpu.steps import Library
 from primal.engines.cpu.words import Words
 from primal.ir.op import library
@@ -314,7 +314,7 @@ def test_the_engine_runs_jit() -> None:
 def test_it_is_the_engine_of_jit_where_nobody_asks_for_another(fresh_process: Any) -> None:
     fresh_process("""
 import primal
-from primal.engines.cpu.objects import counters
+from primal.engines.cpu.run.objects import counters
 
 assert primal.config.cpu_engine == "cpu"
 assert float(primal.jit(lambda x: x * 3 + 1)(2.0)) == 7 and counters.kernels > 0

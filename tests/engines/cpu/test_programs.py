@@ -16,12 +16,14 @@ import pytest
 from primal import lax
 from primal.base.config import num_threads
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import _llvm, objects, program, tiled
+from primal.engines.cpu import _llvm, program
 from primal.engines.cpu.code import Module
-from primal.engines.cpu.driver import Driver
-from primal.engines.cpu.foundry import Casting
-from primal.engines.cpu.objects import counters
+from primal.engines.cpu.products import tiled
 from primal.engines.cpu.program import CpuExecutable, Plan
+from primal.engines.cpu.run import objects
+from primal.engines.cpu.run.driver import Driver
+from primal.engines.cpu.run.foundry import Casting
+from primal.engines.cpu.run.objects import counters
 from primal.ir.jaxpr import hoist_consts
 from primal.transforms.simplify import simplify
 from tests.cases import CASES, Case

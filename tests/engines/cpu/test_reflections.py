@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from primal.engines.cpu import _openblas
-from primal.engines.cpu.reflections import ROOM
+from primal.engines.cpu.matrices.reflections import ROOM
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.qr import qr
 from tests.engines.cpu.lab import built, numpy_run

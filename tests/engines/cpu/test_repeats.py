@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as pnp
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.lab import HALF, agree
 
 DRAW = np.random.default_rng(0)

@@ -10,9 +10,9 @@ import pytest
 
 from primal.api import jit
 from primal.base.config import num_threads
-from primal.engines.cpu import objects
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.reader import Reader
+from primal.engines.cpu.run import objects
 from primal.engines.cpu.steps import Routine
 from primal.ir.avals import Aval
 from primal.ops import elementwise as e

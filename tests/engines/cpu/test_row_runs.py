@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import primal.numpy as jnp
 from primal import enable_x64, grad, lax, nn
-from primal.engines.cpu import row_layout
-from primal.engines.cpu.row_layout import RowInstance
+from primal.engines.cpu.layout import rows as row_layout
+from primal.engines.cpu.layout.rows import RowInstance
 from tests.engines.cpu.lab import built, spoiled
 from tests.engines.cpu.test_rows import CASES, numpy_run
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import primal.numpy as jnp
 from primal import grad, nn
-from primal.engines.cpu.objects import counters
+from primal.engines.cpu.run.objects import counters
 from tests.engines.cpu.lab import built, kernels_used, numpy_run
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import pytest
 import primal.numpy as jnp
 from primal import grad, jit, lax, vmap
 from primal.base.config import cpu_engine
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.steps import Loop, Move
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import HALF, built, numpy_run, spoiled

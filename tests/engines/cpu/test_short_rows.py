@@ -10,8 +10,8 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import lax
-from primal.engines.cpu.pieces import CLOSE
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
+from primal.engines.cpu.routines.pieces import CLOSE
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops import elementwise as e
 from primal.ops.index.sort import argmax, argmin

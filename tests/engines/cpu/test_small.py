@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from primal.engines.cpu._llvm import compiler
-from primal.engines.cpu.small import LARGEST, Qr
+from primal.engines.cpu.matrices.small import LARGEST, Qr
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.cholesky import cholesky
 from primal.ops.linalg.lu import lu, solve

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from primal.control.condense import hessenberg, tridiagonal
-from primal.engines.cpu.spectra import ROOM
+from primal.engines.cpu.matrices.spectra import ROOM
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg import _lapack
 from primal.ops.linalg import eigh as eigh_room

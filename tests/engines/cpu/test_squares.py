@@ -9,8 +9,8 @@ import pytest
 
 import primal
 import primal.numpy as jnp
-from primal.engines.cpu.squares import SquareSpec
-from primal.engines.cpu.turns import Turn
+from primal.engines.cpu.layout.squares import SquareSpec
+from primal.engines.cpu.routines.turns import Turn
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import built, numpy_run
 

@@ -10,9 +10,10 @@ import pytest
 
 import primal.numpy as jnp
 from primal import lax
-from primal.engines.cpu import _llvm, driver
-from primal.engines.cpu.fused import PERIOD
-from primal.engines.cpu.registers import strips_of
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.loops.fused import PERIOD
+from primal.engines.cpu.loops.registers import strips_of
+from primal.engines.cpu.run import driver
 from primal.engines.cpu.steps import Loop
 from primal.tree import leaves as tree_leaves
 from tests.engines.cpu.lab import agree, built

@@ -10,7 +10,8 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.base.config import enable_x64
-from primal.engines.cpu import _openblas, solves, systems
+from primal.engines.cpu import _openblas
+from primal.engines.cpu.matrices import solves, systems
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.linalg.lu import lu_pivots_to_permutation, solve
 from primal.ops.linalg.triangular import triangular_solve

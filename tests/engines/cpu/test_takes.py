@@ -10,7 +10,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.steps import Routine
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree

@@ -7,7 +7,7 @@ import pytest
 
 from primal import lax
 from primal.base.config import config
-from primal.engines.cpu import blas, tiled
+from primal.engines.cpu.products import blas, tiled
 from primal.engines.cpu.steps import Routine
 from primal.ops.contract import dot_general
 from tests.engines.cpu import lab

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal.engines.cpu.matrices.tridiagonals import ROOM
 from primal.engines.cpu.steps import Library
-from primal.engines.cpu.tridiagonals import ROOM
 from primal.ops.linalg.tridiagonal import tridiagonal_solve
 from tests.engines.cpu.lab import built, numpy_run
 

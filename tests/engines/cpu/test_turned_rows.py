@@ -10,7 +10,7 @@ import pytest
 import primal.numpy as jnp
 from primal import nn
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.rows import RowSpec
+from primal.engines.cpu.kernels.rows import RowSpec
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree, built
 

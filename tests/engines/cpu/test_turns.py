@@ -10,8 +10,8 @@ import pytest
 
 import primal.numpy as jnp
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.squares import SquareSpec
-from primal.engines.cpu.turns import Turn
+from primal.engines.cpu.layout.squares import SquareSpec
+from primal.engines.cpu.routines.turns import Turn
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import HALF, built, numpy_run, spoiled
 

@@ -12,7 +12,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.base.dtypes import bfloat16
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.lab import built
 from tests.engines.cpu.test_edges import back, drawn, run
 

@@ -17,7 +17,7 @@ from primal.base.config import enable_x64
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NATIVE, is_narrow
 from primal.engines.cpu.lanes import BINARY, UNARY
-from primal.engines.cpu.schedule import Group
+from primal.engines.cpu.plan.schedule import Group
 from primal.ops import elementwise as e
 from primal.ops.elementwise import RoundingMethod
 from tests.cases import CASES, Case

@@ -1,0 +1,1 @@
+"""Complex numbers: as two arrays of floats inside a program, as pairs in memory."""

@@ -1,0 +1,1 @@
+"""Loops and branches: blocks of steps, and short bodies as one native function."""

@@ -1,0 +1,1 @@
+"""What a program computes together, in which order, and where results lie."""

@@ -1,0 +1,533 @@
+"""Slices at starts known at run time, concatenation and padding as routines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primal.base.structures import structure
+from primal.engines.cpu.code import Module
+from primal.engines.cpu.graph import Value, is_zero, native, row_major, size_of, transposed
+from primal.engines.cpu.plan.around import (
+    is_made,
+    joined_as_read,
+    padded_around,
+    padded_row,
+    written_within,
+)
+from primal.engines.cpu.plan.partial import is_light
+from primal.engines.cpu.routines import gaps, turns
+from primal.engines.cpu.routines.moves import bytes_of, flat, held, index_name, merged, run_of
+from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
+from primal.ir.avals import Aval
+from primal.ir.builders import Unsupported
+
+PART, MOST_PARTS = 20_000, 8
+"""Nanoseconds of work from which an array is copied in parts, and how many there may be. One thread
+fills half of what two do: half of 1000 x 1000 floats from a given row on took 125 µs, in JAX 43."""
+
+
+def _shared(total: int, run: int) -> tuple[int, int]:
+    """The parts that so many bytes in runs are copied in, and nanoseconds for one."""
+    cost = total // run * 2 + total // 16
+    parts = max(1, min(MOST_PARTS, cost // PART))
+    return parts, cost // parts
+
+
+# One window at scalar starts.
+
+
+@structure
+class Window:
+    """A window copied out of an array at clamped starts, or into it (`puts`).
+
+    Words: bytes of a run; parts of the outermost loop, or of the run where there is none, each of
+    which is a unit; per start its greatest value and its step; loops (part, big).
+    """
+
+    item: int
+    runs: bool
+    index: str
+    starts: int
+    rank: int
+    puts: bool
+
+    def write(self, module: Module, name: str) -> None:
+        s = Script(module)
+        big = s.address()
+        part = s.address() if self.puts else None
+        starts = [s.address() for _ in range(self.starts)]
+        out = s.address()
+        run, parts = s.words(2)
+        limits = [s.words(2) for _ in range(self.starts)]
+        sizes = s.words(self.rank)
+        strides = [s.words(self.rank) for _ in range(2)]
+
+        def unit(u: Int) -> None:
+            here = out if self.puts else big
+            for start, (limit, step) in zip(starts, limits, strict=True):
+                here = here + s.integer(self.index, start).most(0).least(limit) * step
+
+            def one(copy: Copy, places: list[Place]) -> None:
+                copy(*(places if part is None else reversed(places)))
+
+            begin = [out if part is None else part, here]
+
+            def take(copy: Copy) -> None:
+                if not self.rank:
+                    one(copy, begin)
+                    return
+                each = (sizes[0] + parts - 1) // parts
+                first = (u * each).least(sizes[0])
+
+                def row(i: Int) -> None:
+                    at = [p + i * t[0] for p, t in zip(begin, strides, strict=True)]
+                    s.nest(sizes[1:], [t[1:] for t in strides], at, lambda ps: one(copy, ps))
+
+                s.each(first, (first + each).least(sizes[0]), row)
+
+            def piece() -> None:
+                each = (run + parts - 1) // parts
+                first = (u * each).least(run)
+                size = (run - first).least(each)
+                at = [p + first for p in begin]
+                one(lambda to, source: s.copy_bytes(to, source, size), at)
+
+            if self.runs and not self.rank:
+                s.when(parts.test("sgt", 1), piece, lambda: copying(s, run, take))
+            elif self.runs:
+                copying(s, run, take)
+            else:
+                t = MEMORY_INT[str(self.item)]
+                take(lambda to, source: s.write(t, s.read(t, source), to))
+
+        s.units(unit)
+        s.finish(name)
+
+
+def known(x: Value) -> int | None:
+    """The value of an integer literal."""
+    if x.node.word != "literal":
+        return None
+    return int(np.frombuffer(x.node.attr, x.node.dtype)[0])
+
+
+def _moving(
+    k: Any, shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Value]
+) -> tuple[list[int], list[tuple[int, Value]]]:
+    """What is known of clamped starts, and (dimension, start) of the others."""
+    fixed, moving = [0] * len(shape), []
+    for d, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
+        value = known(start)
+        if value is not None:
+            fixed[d] = min(max(value, 0), n - size)
+        elif n > size:
+            moving.append((d, held(k, start)))
+    return fixed, moving
+
+
+def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    """x[start : start + size]; a view where all starts are known."""
+    x = held(k, x)
+    fixed, moving = _moving(k, x.shape, sizes, starts)
+    whole = [n if d in [m for m, _ in moving] else size
+             for d, (n, size) in enumerate(zip(x.shape, sizes, strict=True))]  # fmt: skip
+    if any(n != m for n, m in zip(whole, x.shape, strict=True)):
+        limit = [a + n for a, n in zip(fixed, whole, strict=True)]
+        x = k.slice(x, tuple(fixed), tuple(limit), (1,) * x.ndim)
+    if not moving:
+        return x
+    item = x.node.dtype.itemsize
+    own = bytes_of(x)
+    plain = [n * item for n in row_major(sizes)]
+    loops = merged([(n, (p, o)) for n, p, o in zip(sizes, plain, own, strict=True)])
+    run = run_of(loops, item)
+    parts, cost = _shared(size_of(sizes) * item, run)
+    words = [run, parts]
+    for d, _ in moving:
+        words += [x.shape[d] - sizes[d], own[d]]
+    spec = Window(
+        item, run > item, index_name(moving[0][1]), len(moving), len(loops), False
+    )
+    given = [x, *[s for _, s in moving]]
+    (out,) = k.routine(
+        spec, given, [Aval(sizes, x.dtype)], words + flat(loops), units=parts, cost=cost,
+        name="dynamic_slice",
+    )  # fmt: skip
+    return out
+
+
+def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value]) -> Value:
+    """x with `part` written at clamped starts."""
+    if part.shape == x.shape:
+        return part
+    fixed, moving = _moving(k, x.shape, part.shape, starts)
+    if k.outer and x.ndim == 1 and not moving:
+        within = written_within(k, x, part, fixed[0])
+        if within is not None:
+            return within
+    x, part = held(k, x), held(k, part)
+    item = x.node.dtype.itemsize
+    plain = [n * item for n in row_major(x.shape)]
+    own = bytes_of(part)
+    loops = merged([(n, (p, o)) for n, p, o in zip(part.shape, own, plain, strict=True)])
+    run = run_of(loops, item)
+    # What is known of the starts stands as one with a step of a byte, and is at most itself.
+    known = sum([a * p for a, p in zip(fixed, plain, strict=True)])
+    parts, cost = _shared(part.size * item, run)
+    words = [run, parts]
+    given = [s for _, s in moving]
+    for d, _ in moving:
+        words += [x.shape[d] - part.shape[d], plain[d]]
+    if known:
+        index = moving[0][1].dtype if moving else np.dtype(np.int64)
+        if known > np.iinfo(index).max:
+            raise Unsupported("a start beyond the dtype of the starts")
+        words += [known, 1]
+        given.append(held(k, k.literal(known, index)))
+    name = index_name(given[0]) if given else "i8"
+    spec = Window(item, run > item, name, len(given), len(loops), True)
+    (out,) = k.routine(
+        spec, [x, part, *given], [x.aval], words + flat(loops), updates=((0, 0),), units=parts,
+        cost=cost, name="dynamic_update_slice",
+    )  # fmt: skip
+    if not moving:
+        at = sum([a * s for a, s in zip(fixed, row_major(x.shape), strict=True)])
+        k.order[-1].into = out.view(part.shape, row_major(x.shape), at)
+    return out
+
+
+# Concatenation and padding.
+
+
+CLOSE = 8
+"""Elements from one row to the next up to which what takes turns is put together by shuffles."""
+HEAVY_RUN = 64
+"""Elements of a row of a piece from which any group writes it where it belongs."""
+LONG_RUN = 1 << 14
+"""Bytes of a run from which it may be copied in parts."""
+BLOCK = 1 << 14
+"""Bytes of a padded array that are a unit: filled, then copied into while they are at hand."""
+
+
+@structure
+class Rows:
+    """Arrays copied into the result by rows; one code for any number of them.
+
+    Words per array: offset in the result, rows, bytes of a row, bytes from row to row in the
+    array, in the result. Last word: parts of an array, each of which is a unit.
+    """
+
+    def write(self, module: Module, name: str) -> None:
+        s = Script(module)
+        length = s.length()
+        # 6 words of header, 2 and 5 per array, 2 of the result, the last one.
+        count = (length - 9) // 7
+        base = count * 2 + 6
+
+        def at(i: Int | int) -> Int:
+            p = s.new(f"getelementptr i64, ptr %record, i64 {i.name if isinstance(i, Int) else i}")
+            return Int(s, s.new(f"load i64, ptr {p}"))
+
+        out = s.slot(at(base), at(base + 1))
+        parts = at(length - 1)
+
+        def unit(number: Int) -> None:
+            # Parts of all arrays in turn: as these differ in size, so would what threads get.
+            u, part = number % count, number // count
+            source = s.slot(at(u * 2 + 6), at(u * 2 + 7))
+            mine = base + u * 5 + 2
+            offset, rows, run, step, pace = [at(mine + j) for j in range(5)]
+            to = out + offset
+            each = (rows + parts - 1) // parts
+            first = (part * each).least(rows)
+            last = (first + each).least(rows)
+
+            def rows_by(copy: Copy) -> None:
+                s.each(first, last, lambda i: copy(to + i * pace, source + i * step))
+
+            def by_bytes() -> None:
+                """Parts of all the bytes, which may begin and end within rows."""
+                each = (rows * run + parts - 1) // parts
+                first = (part * each).least(rows * run)
+                last = (first + each).least(rows * run)
+
+                def row(i: Int) -> None:
+                    left = (first - i * run).most(0)
+                    size = (last - i * run).least(run) - left
+                    s.copy_bytes(to + i * pace + left, source + i * step + left, size)
+
+                s.each(first // run, (last + run - 1) // run, row)
+
+            s.when(run.test("sge", LONG_RUN), by_bytes, lambda: copying(s, run, rows_by))
+
+        s.units(unit)
+        s.finish(name)
+
+
+def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
+    """The operands one after another along a dimension."""
+    xs = [x for x in xs if x.shape[dim]]
+    if len(xs) == 1:
+        return xs[0]
+    shape = list(xs[0].shape)
+    shape[dim] = sum([x.shape[dim] for x in xs])
+    as_read = joined_as_read(k, xs, dim, tuple(shape)) if k.woven else None
+    if as_read is not None:
+        return as_read
+    joined, row = xs, size_of(shape[dim:])
+    if row <= CLOSE and size_of(shape[:dim]) > 1:
+        orders = {turns.across(x) for x in xs}
+        if len(orders) == 1 and orders != {tuple(range(len(shape)))}:
+            # As they lie: the group that puts them together stores them turned.
+            (order,) = orders
+            lain = [k.element("copy", (transposed(x, order),), x.dtype) for x in xs]
+            out = concatenate(k, lain, order.index(dim))
+            return transposed(out, [order.index(d) for d in range(len(shape))])
+        xs = _columns(k, xs, dim)
+    xs = [held(k, x) for x in xs]
+    item = xs[0].node.dtype.itemsize
+    plain = [n * item for n in row_major(shape)]
+    given, words, turned, offset, most = [], [], [], 0, 0
+    for x in xs:
+        if row <= CLOSE and x.size > row:
+            # A group puts them together in registers.
+            x = k.element("copy", (k.turned_copy(x) or x,), x.dtype)
+        part = _rows(x, plain, item)
+        if part is None and turns.has_squares(x, row_major(shape)):
+            turned.append((x, offset // item))
+            offset += x.shape[dim] * plain[dim]
+            continue
+        if part is None:
+            x = k.dense(x)
+            part = _rows(x, plain, item)
+            assert part is not None
+        rows, run, step, pace = part
+        given.append(x)
+        words += [offset, rows, run, step, pace]
+        offset += x.shape[dim] * plain[dim]
+        most = max(most, rows * (2 + run // 16))
+    out = None
+    if given:
+        parts = max(1, min(MOST_PARTS, most // PART))
+        (out,) = k.routine(
+            Rows(), given, [Aval(tuple(shape), xs[0].dtype)], [*words, parts],
+            units=len(given) * parts, cost=most // parts, name="concatenate",
+        )  # fmt: skip
+        starts = [w // item for w in words[::5]]
+        k.order[-1].parts = tuple(
+            [out.view(x.shape, row_major(shape), at) for x, at in zip(given, starts, strict=True)]
+        )
+    for x, at in turned:
+        out = turns.turned_into(k, x, tuple(shape), row_major(shape), at, out)
+    assert out is not None
+    k.joined[out.node] = dim, joined
+    return out
+
+
+def _columns(k: Any, xs: Sequence[Value], dim: int) -> Sequence[Value]:
+    """Pieces of unequal lengths as pieces of length 1, which one group puts together.
+
+    Groups of their own would each go through all lines of the result: a roll of 333333 x 3 float64
+    along its rows took 475 us so. What takes long to compute is not taken apart.
+    """
+    made = [p.node for x in xs for p in x.parts if p.node.args]
+    if len({x.shape[dim] for x in xs}) == 1 or not all(map(is_light, made)):
+        return xs
+    found = []
+    for x in xs:
+        for at in range(x.shape[dim]):
+            start, limit = [0] * x.ndim, list(x.shape)
+            start[dim], limit[dim] = at, at + 1
+            found.append(k.slice(x, start, limit, (1,) * x.ndim))
+    return found
+
+
+def _rows(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int] | None:
+    """rows, bytes of one, steps in the operand and in the result, if two loops suffice."""
+    loops = merged([(n, (a, b)) for n, a, b in zip(x.shape, bytes_of(x), plain, strict=True)])
+    run = run_of(loops, item)
+    if len(loops) > 1:
+        return None
+    rows, (step, pace) = loops[0] if loops else (1, (0, 0))
+    return rows, run, step, pace
+
+
+@structure
+class Pad:
+    """The result filled with a scalar, then an array copied into it, block after block.
+
+    Words: rows of the result and of a block, bytes of one; of the array the first row in the
+    result, how many, bytes from one to the next; of its place in a row offset, bytes of a run and
+    loops (x, out).
+    """
+
+    item: int
+    runs: bool
+    rank: int
+
+    def write(self, module: Module, name: str) -> None:
+        s = Script(module, max(module.width // self.item, 1))
+        x, value, out = s.address(), s.address(), s.address()
+        rows, block, pace, low, held, step, offset, run = s.words(8)
+        sizes = s.words(self.rank)
+        strides = [s.words(self.rank) for _ in range(2)]
+        t = MEMORY_INT[str(self.item)]
+        bits = s.read(t, value)
+
+        def unit(u: Int) -> None:
+            first = u * block
+            last = (first + block).least(rows)
+            start, total = out + first * pace, (last - first) * pace
+            every, width = s.splat(t, bits), s.lanes * self.item
+
+            def fill(i: Int) -> None:
+                s.write(s.vec(t), every, start + i)
+
+            def by_vectors() -> None:
+                s.each(0, total - width, fill, width)
+                fill(total - width)
+
+            def by_elements() -> None:
+                s.each(0, total, lambda i: s.write(t, bits, start + i), self.item)
+
+            s.when(total.test("sge", width), by_vectors, by_elements)
+
+            def take(copy: Copy) -> None:
+                def row(i: Int) -> None:
+                    places = [x + i * step, out + (i + low) * pace + offset]
+                    s.nest(sizes, strides, places, lambda ps: copy(ps[1], ps[0]))
+
+                s.each((first - low).most(0), (last - low).least(held), row)
+
+            if self.runs:
+                copying(s, run, take)
+            else:
+                take(lambda to, source: s.write(t, s.read(t, source), to))
+
+        s.units(unit)
+        s.finish(name)
+
+
+LONG = 16
+"""Elements of a row from which who computes it had better write it where it belongs."""
+
+
+def _is_made_by_rows(x: Value, dim: int) -> bool:
+    """Whether a group computes the array in the rows that a concatenation is made of."""
+    return is_made(x) and size_of(x.shape[dim:]) >= LONG
+
+
+def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
+    """x with `value` before, after and between its elements; negative edges crop."""
+    # There is nothing between the elements of one.
+    config = [
+        (low, high, mid * (n > 1)) for n, (low, high, mid) in zip(x.shape, config, strict=True)
+    ]
+    if all(max(c) <= 0 for c in config):
+        limit = [n + hi for n, (_, hi, _) in zip(x.shape, config, strict=True)]
+        return k.slice(x, [-lo for lo, _, _ in config], limit, (1,) * x.ndim)
+    padded = [d for d, c in enumerate(config) if any(c)]
+    zero = is_zero(value)
+    if zero and native(x.dtype) is not None:
+        # As it lies: the group that reads the padding, or stores it, turns that.
+        order = turns.across(x)
+        found = padded_around(k, transposed(x, order), [config[d] for d in order])
+        if found is not None:
+            return transposed(found, [order.index(d) for d in range(x.ndim)])
+    if zero and padded == [x.ndim - 1] and not _is_made_by_rows(x, x.ndim - 1):
+        found = padded_row(k, x, *config[-1])
+        if found is not None:
+            return found
+    d = padded[0]
+    low, high, between = config[d]
+    plainly = len(padded) == 1 and min(low, high) >= 0 == between
+    if plainly and (size_of(x.shape[:d]) == 1 or _is_made_by_rows(x, d)):
+        edges = [
+            k.broadcast_in_dim(value, (*x.shape[:d], n, *x.shape[d + 1 :]), ()) for n in (low, high)
+        ]
+        out = concatenate(k, [edges[0], x, edges[1]], d)
+        if zero and out.is_node:
+            k.padded[out.node] = (d, [(low, low + x.shape[d], x)], True)
+        return out
+    short = x.shape[-1] * (between + 1) * x.node.dtype.itemsize < gaps.SHORTEST
+    in_turn = padded == [x.ndim - 1] and 0 <= low <= between == low + high < CLOSE
+    if in_turn and x.size > 1 and (short or is_made(x)):
+        # As of x[::2]: elements and gaps take turns.
+        edges = [k.broadcast_in_dim(value, (*x.shape, n), ()) for n in (low, high)]
+        out = concatenate(k, [edges[0], k.reshape(x, (*x.shape, 1)), edges[1]], x.ndim)
+        return k.reshape(out, (*x.shape[:-1], x.shape[-1] * (between + 1)))
+    given, x, value = x, held(k, x), held(k, value)
+    item = x.node.dtype.itemsize
+    shape = tuple(
+        [
+            lo + hi + n + max(n - 1, 0) * mid
+            for n, (lo, hi, mid) in zip(x.shape, config, strict=True)
+        ]
+    )
+    plain = [n * item for n in row_major(shape)]
+    start, stop, offset, paces = [], [], 0, []
+    for n, m, p, (lo, _, mid) in zip(x.shape, shape, plain, config, strict=True):
+        step = mid + 1
+        # Elements i with 0 <= lo + i·step < m land in the result.
+        first = max(0, -(lo // step)) if lo < 0 else 0
+        last = min(n - 1, (m - 1 - lo) // step)
+        if last < first:
+            return k.broadcast_in_dim(value, shape, ())
+        start.append(first)
+        stop.append(last + 1)
+        offset += (lo + first * step) * p
+        paces.append(step * p)
+    inner = k.slice(x, tuple(start), tuple(stop), (1,) * x.ndim)
+    if any(mid for *_, mid in config):
+        lead = [lo + i * (mid + 1) for i, (lo, _, mid) in zip(start, config, strict=True)]
+        steps = [mid + 1 for *_, mid in config]
+        found = gaps.pad(k, inner, value, Aval(shape, x.dtype), lead, steps)
+        if found is not None:
+            return found
+    steps = [p // item for p in paces]
+    if turns.has_squares(inner, steps):
+        whole = k.copy(k.broadcast_in_dim(value, shape, ()))
+        out = turns.turned_into(k, inner, shape, steps, offset // item, whole)
+    else:
+        out = _filled(k, inner, value, shape, config, paces, offset)
+    if plainly and zero:
+        k.padded[out.node] = (d, [(low, low + x.shape[d], given)], True)
+    return out
+
+
+def _filled(
+    k: Any, x: Value, value: Value, shape: tuple[int, ...], config: Sequence[Sequence[int]],
+    paces: Sequence[int], offset: int,
+) -> Value:
+    """An array of a value, and x in it from so many bytes on, at such distances."""
+    item = x.node.dtype.itemsize
+    kept = [d for d, n in enumerate(shape) if n > 1]
+    if x.size >= turns.LEAST and turns.is_apart(x) and paces[-1] == item:
+        x = k.dense(x)  # a group does by vectors what goes element by element here
+    own = bytes_of(x)
+    dims = [(x.shape[d], (own[d], paces[d])) for d in kept]
+    # Rows: what lies in front of all edges as one loop, else the first dimension, else the whole.
+    free = next((i for i, d in enumerate(kept) if any(config[d])), len(kept))
+    front = merged(dims[:free])
+    if len(front) == 1:
+        (held_rows, (step, pace)), first_row, rows = front[0], 0, front[0][0]
+        dims = dims[free:]
+    elif kept and not config[kept[0]][2]:
+        (held_rows, (step, pace)), first_row = dims.pop(0), max(config[kept[0]][0], 0)
+        rows = shape[kept[0]]
+    else:
+        held_rows, step, pace, first_row, rows = 1, 0, size_of(shape) * item, 0, 1
+    loops = merged(dims)
+    run = run_of(loops, item)
+    block = max(1, BLOCK // pace)
+    (out,) = k.routine(
+        Pad(item, run > item, len(loops)), [x, value], [Aval(shape, x.dtype)],
+        [rows, block, pace, first_row, held_rows, step, offset - first_row * pace, run]
+        + flat(loops),
+        units=-(-rows // block), cost=20 + min(rows, block) * pace // 8, name="pad",
+    )  # fmt: skip
+    filled: Value = out
+    return filled

@@ -1,0 +1,1 @@
+"""From records to results: machine code found or made, threads, the walk through a program."""
