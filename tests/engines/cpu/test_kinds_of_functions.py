@@ -28,7 +28,7 @@ from primal.scipy import special as sp
 from primal.scipy import stats as st
 from tests.engines.cpu.programs import staged
 
-SEEN = 20, 31, 51, 400
+SEEN = 20, 31, 51, 300, 400
 NEW = 19, 29, 64, 161, 333
 NAMES = {
     "jnp": jnp, "np": np, "lax": lax, "nn": nn, "sp": sp, "sl": sl, "st": st, "sg": sg, "nd": nd,
