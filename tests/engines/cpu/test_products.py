@@ -142,6 +142,26 @@ def test_threads_share_products_of_large_matrices_and_vectors(rows, depth, dtype
     agree(product(((0,), (0,))), np.ascontiguousarray(w.T), x, terms=depth)
 
 
+@pytest.mark.parametrize("rows,depth", [(17, 40), (63, 65), (129, 70), (450, 449), (512, 512)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_threads_share_are_those_of_one(monkeypatch, rows, depth, dtype):
+    monkeypatch.setattr(matvec, "MOST_ALONG", 1 << 22)
+    w, x = array((3, rows, depth), dtype), array((3, depth), dtype, 1)
+    found, before = [], config.num_threads
+    for shared in (1 << 30, 0):
+        monkeypatch.setattr(matvec, "SHARED", shared)
+        made = agree(product(((2,), (1,)), ((0,), (0,))), w, x, terms=depth)
+        try:
+            for threads in (1, 2, 3):
+                config.update("num_threads", threads)
+                found.append(made.execute([w, x])[0])
+        finally:
+            config.update("num_threads", before)
+    assert steps(made, Routine)[0].units > 3 or rows < 32
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
 @pytest.mark.parametrize("before", [0, 1, 5, 15])
 @pytest.mark.parametrize("rows,depth", [(300, 64), (130, 272), (150, 144)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -21,6 +21,10 @@ MOST_ACROSS, MOST_ALONG = 1 << 18, 1 << 20
 ALIGNED = 1 << 16
 """Bytes of a matrix from which rows are read from a cache line on: at 512 x 512, 7.5 µs instead of
 13, as the second cache gives two lines for a vector across them."""
+SHARED, UNITS = 3 << 18, 4
+"""Bytes of a matrix from which threads share its rows, and in how many units. A matrix of 1 MB
+fills a second cache of that size, so that a loop reads it from the third in part; halves of it stay
+in those of two threads (512 x 512 float32: 11.2 µs, by two 5.9). Fewer bytes gained nothing."""
 VECTORS, SUMS = 4, 8
 """Vectors of results, and of sums side by side: one would wait four cycles for each addition."""
 
@@ -168,9 +172,10 @@ class Across:
 class Along:
     """Lanes along the terms, contiguous in matrix and vector; as many rows at a time as lanes.
 
-    Words: whether its own code is meant; rows, at least as many as lanes then, terms; bytes from
-    row to row; whether whole vectors begin where a row has a cache line, as the bits of an address
-    in it; sizes and strides of the loops; those of `blas.by_vector`.
+    Words: into how many units its own code divides the rows, 0 where BLAS is meant; rows of one,
+    in whole tiles; rows, at least as many as lanes then, terms; bytes from row to row; whether
+    whole vectors begin where a row has a cache line, as the bits of an address in it; sizes and
+    strides of the loops; those of `blas.by_vector`.
     """
 
     dtype: str
@@ -182,17 +187,23 @@ class Along:
         v = _Vectors(module, self.dtype, self.lanes)
         r, c, size, lanes = v.r, v.c, v.size, self.lanes
         arrays = [r.array(), r.array(), r.array()]
-        own = c.new(f"icmp ne i64 {r.word()}, 0")
+        parts, each = r.word(), r.word()
+        own = c.new(f"icmp ne i64 {parts}, 0")
         m, depth, step, line = r.word(), r.word(), r.word(), r.word()
         loops = r.loops(self.loops, 3)
         last = c.new(f"sub i64 {m}, {lanes}")
         thrice = c.new(f"mul i64 {step}, 3")
 
         def ours(u: str) -> None:
+            several = c.new(f"icmp ugt i64 {parts}, 1")
+            u, part = c.guarded(several, [("i64", u), ("i64", "0")], lambda: r.split(u, parts))
+            begin = c.new(f"mul i64 {part}, {each}")
+            end = smaller(c, c.new(f"add i64 {begin}, {each}"), m)
             matrix, vector, to = r.walked(u, loops, arrays)
 
             def tile(i: str, _: list[str]) -> list[str]:
-                i = smaller(c, i, last)  # the last tile may overlap the one before
+                # The last tile may overlap the one before, another thread's even: of the same bits.
+                i = smaller(c, i, last)
                 top = r.moved(matrix, (i, step))
 
                 def terms(k: str, sums: Sequence[str], mask: str = "") -> list[str]:
@@ -241,7 +252,7 @@ class Along:
                 v.store(sums[0], r.moved(to, (i, str(size))))
                 return []
 
-            c.loop("0", m, str(lanes), [], tile)
+            c.loop(begin, end, str(lanes), [], tile)
 
         def unit(u: str) -> None:
             theirs = lambda: blas.by_vector(r, self.dtype, u, loops, arrays)  # noqa: E731
@@ -271,12 +282,17 @@ def matvec(
     across = to_row == 1
     if across:
         own = whole <= MOST_ACROSS and result == 1 and rows >= lanes // 2
-        words = [rows, depth, to_term * size, vector * size]
+        words, units = [rows, depth, to_term * size, vector * size], 1
     else:
         own = to_term == vector == result == 1 and whole <= MOST_ALONG
         own = own and rows >= lanes and depth >= lanes // 2
         lines = whole >= ALIGNED and to_row % lanes == 0
-        words = [rows, depth, to_row * size, lanes * size - 1 if lines else 0]
+        each = max(-(-rows // ((UNITS if whole >= SHARED else 1) * lanes)), 1) * lanes
+        units = -(-rows // each)
+        words = [each, rows, depth, to_row * size, lanes * size - 1 if lines else 0]
     kind = Across if across else Along
-    units, cost = (1, 10 + int(work / 30)) if own else (parts, 100 + int(work / parts / 8))
-    return kind(dtype, lanes, len(loops)), [int(own), *words, *head, *theirs], units, cost
+    if own:
+        cost = 10 + int(work / 30 if units == 1 else whole / 40 / units)
+        return kind(dtype, lanes, len(loops)), [units, *words, *head, *theirs], units, cost
+    cost = 100 + int(work / parts / 8)
+    return kind(dtype, lanes, len(loops)), [0, *words, *head, *theirs], parts, cost
