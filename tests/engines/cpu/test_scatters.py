@@ -61,6 +61,49 @@ def test_nothing_is_copied_first(name: str) -> None:
     assert "Scatter" not in names and "Rows" in names
 
 
+TURNED: dict[str, Any] = {
+    "edges stay": lambda x: x.T.at[1:-1].set(3),
+    "the first stay": lambda x: lax.dynamic_update_slice_in_dim(x.T, x.T[:-9], 7, 0),
+    "columns stay": lambda x: x.T.at[:, 2:-3].set(x.T[:, 5:] + x.T[:, :-5]),
+    "one is written": lambda x: jnp.moveaxis(x, 0, -1).at[..., 4].set(-1),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+@pytest.mark.parametrize("shape", [(200, 130), (30, 40, 50)])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "bfloat16", "complex128"])
+def test_nothing_is_turned_that_is_written_over(
+    name: str, shape: tuple[int, ...], dtype: str
+) -> None:
+    x = (DRAW.standard_normal(shape) * 50).astype(jnp.dtype(dtype))
+    f = TURNED[name]
+    made = built(lambda x: [f(x)], x)
+    assert "Window" not in [type(spec).__name__ for spec in made.plan.specs]
+    (got,), (want,) = made.execute([x]), numpy_run(lambda x: [f(x)], x)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("shape", [(40_000, 3), (3, 40_000), (200, 130)])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_windows_of_what_lies_turned(shape: tuple[int, ...], dtype: str) -> None:
+    """Where known or only at run time, of few columns or of long ones."""
+    x, y = [(DRAW.standard_normal(shape) * 50).astype(dtype) for _ in range(2)]
+    i, wide = np.int32(1), shape[0] // 2
+
+    def f(x: Any, y: Any, i: Any) -> list[Any]:
+        return [
+            x.T.at[1:-1].set(0),
+            lax.dynamic_update_slice_in_dim(x.T, y.T[1:], i, 0),
+            lax.dynamic_update_slice_in_dim(x.T, y.T[:, :wide], i, 1),
+            lax.dynamic_slice_in_dim(x.T, i, wide, 1),
+            lax.dynamic_slice(x.T, (i - 2, i * 7), (2, wide)),
+        ]
+
+    found = built(f, x, y, i).execute([x, y, i])
+    for got, want in zip(found, numpy_run(f, x, y, i), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_the_derivative_of_reading_at_several_places_is_one_array(count: int, dtype: str) -> None:

@@ -19,7 +19,15 @@ from primal.engines.cpu.plan.around import (
 )
 from primal.engines.cpu.plan.partial import is_light
 from primal.engines.cpu.routines import gaps, turns
-from primal.engines.cpu.routines.moves import bytes_of, flat, held, index_name, merged, run_of
+from primal.engines.cpu.routines.moves import (
+    SHARED,
+    bytes_of,
+    flat,
+    held,
+    index_name,
+    merged,
+    run_of,
+)
 from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -168,6 +176,12 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
         within = written_within(k, x, part, fixed[0])
         if within is not None:
             return within
+    if not (k.outer or moving):
+        joined = _between(k, x, part, fixed)
+        if joined is not None:
+            return joined
+    if part.size > SHARED and part.steps()[-1] > 1:
+        part = k.copy(part)  # by vectors
     x, part = held(k, x), held(k, part)
     item = x.node.dtype.itemsize
     plain = [n * item for n in row_major(x.shape)]
@@ -197,6 +211,32 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
         at = sum([a * s for a, s in zip(fixed, row_major(x.shape), strict=True)])
         k.order[-1].into = out.view(part.shape, row_major(x.shape), at)
     return out
+
+
+def _between(k: Any, x: Value, part: Value, first: Sequence[int]) -> Value | None:
+    """A part at a known place joined to what stays before and behind it, where that is less work.
+
+    In a loop the array itself is updated, elsewhere most of an argument need not be copied:
+    `x.at[1:].multiply(2)` of 1000 x 1000 takes less than a copy of x. What lies turned would be
+    turned where nobody reads it (100 x 100 x 100 float32, all but the edges set: 310 to 60 us), but
+    of a few columns every line is read anyway.
+    """
+    cut = [d for d, (n, m) in enumerate(zip(x.shape, part.shape, strict=True)) if n != m]
+    if len(cut) != 1 or x.size <= SHARED:
+        return None
+    (d,) = cut
+    if x.strides is None and (x.size > 2 * part.size or size_of(x.shape[:d]) != 1):
+        return None
+    if x.strides is not None and x.steps()[d] == 1 and x.shape[d] <= CLOSE:
+        return None
+    last = first[d] + part.shape[d]
+    pieces = [part]
+    for a, b in ((0, first[d]), (last, x.shape[d])):
+        if a < b:
+            low, high = [0] * x.ndim, list(x.shape)
+            low[d], high[d] = a, b
+            pieces.insert(0 if a == 0 else len(pieces), k.slice(x, low, high, [1] * x.ndim))
+    return concatenate(k, pieces, d)
 
 
 # Concatenation and padding.

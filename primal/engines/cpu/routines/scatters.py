@@ -133,22 +133,8 @@ def _known_window(
     piece = k.reshape(updates, tuple(sizes))
     if word != "set":
         piece = k.binary(word, _part(k, x, first, stop), piece)
-    cut = [d for d, n in enumerate(sizes) if n != x.shape[d]]
-    if not cut:
-        return piece
-    # In a loop the array itself is updated, elsewhere most of an argument need not be copied: with
-    # runs of what stays, one before and one behind, `x.at[1:].multiply(2)` of 1000 x 1000 takes
-    # less than its copy.
-    (d, *more), whole = cut, [0] * x.ndim
-    if k.outer or more or size_of(x.shape[:d]) != 1 or not moves.SHARED < x.size <= 2 * size:
-        where = [k.literal(start, INT32) for start in first]
-        return pieces.dynamic_update_slice(k, x, piece, where)
-    around = [piece]
-    if first[d]:
-        around.insert(0, _part(k, x, whole, [*x.shape[:d], first[d], *x.shape[d + 1 :]]))
-    if stop[d] < x.shape[d]:
-        around.append(_part(k, x, [*whole[:d], stop[d], *whole[d + 1 :]], x.shape))
-    return pieces.concatenate(k, around, d)
+    where = [k.literal(start, INT32) for start in first]
+    return pieces.dynamic_update_slice(k, x, piece, where)
 
 
 def _part(k: Any, x: Value, start: Sequence[int], stop: Sequence[int]) -> Value:
