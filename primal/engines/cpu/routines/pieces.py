@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
-from primal.engines.cpu.code import Module
+from primal.engines.cpu.code import LINE, Module
 from primal.engines.cpu.graph import Value, is_zero, native, row_major, size_of, transposed
 from primal.engines.cpu.plan.around import (
     is_made,
@@ -147,6 +147,15 @@ def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, .
         x = k.slice(x, tuple(fixed), tuple(limit), (1,) * x.ndim)
     if not moving:
         return x
+    order = turns.by_steps(x)
+    inner = order[-1]
+    whole_rows = sizes[inner] >= min(x.shape[inner], LINE)
+    if size_of(sizes) > SHARED and order != tuple(range(x.ndim)) and whole_rows:
+        # As it lies, in long runs; who reads it turns it by vectors.
+        lain = dynamic_slice(
+            k, transposed(x, order), [starts[d] for d in order], tuple([sizes[d] for d in order])
+        )
+        return transposed(lain, [order.index(d) for d in range(x.ndim)])
     item = x.node.dtype.itemsize
     own = bytes_of(x)
     plain = [n * item for n in row_major(sizes)]

@@ -264,18 +264,19 @@ def wanted(x: Value) -> tuple[int, ...] | None:
 def lying(x: Value) -> tuple[int, ...]:
     """The dimensions from the greatest stride to the least, if squares can be turned so; else as
     they are."""
-    return tuple(range(x.ndim)) if _loops(x) is None else _by_steps(x)
+    return tuple(range(x.ndim)) if _loops(x) is None else by_steps(x)
 
 
 def across(x: Value) -> tuple[int, ...]:
     """The same of arrays that are stored turned: of these rows may be few."""
-    order = _by_steps(x)
+    order = by_steps(x)
     wide = [d for d in order if x.shape[d] > 1]
     long = bool(wide) and x.shape[wide[-1]] >= LINE and x.steps()[wide[-1]] == 1
     return order if long and x.node.word not in NOWHERE else lying(x)
 
 
-def _by_steps(x: Value) -> tuple[int, ...]:
+def by_steps(x: Value) -> tuple[int, ...]:
+    """The order of dimensions in which elements lie, however few are side by side."""
     plain = tuple(range(x.ndim))
     if x.strides is None:
         return plain
