@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import measure
+from llvmlite.binding import get_host_cpu_name
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -71,7 +72,7 @@ class Row:
             f"{self.case['TARGET']:.3f}",
             "" if self.ratio is None else "yes" if self.ratio <= self.case["TARGET"] else "no",
             ", ".join(guests),
-            f"{datetime.now(UTC):%Y-%m-%d}",
+            f"{datetime.now(UTC):%Y-%m-%d}, {get_host_cpu_name()}",
         ]
 
 
