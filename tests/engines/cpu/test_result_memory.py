@@ -164,7 +164,7 @@ def test_what_is_kept_is_bounded_and_forgotten():
 
 
 @pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="Linux")
-@pytest.mark.parametrize(("mebibytes", "asked"), [(16, False), (32, True), (100, True)])
+@pytest.mark.parametrize(("mebibytes", "asked"), [(2, False), (4, True), (100, True)])
 def test_great_results_ask_for_great_pages(mebibytes, asked):
     a = extension.empty((mebibytes * SIZE,), F4)
     flags = None
