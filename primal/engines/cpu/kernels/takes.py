@@ -60,7 +60,7 @@ def read(
     if word == "pad":
         for n in range(1, len(xs), 3):
             mask = _between(w, mask, *xs[n : n + 3])
-        return str(w.load(refs[0], place, i, mask))
+        return str(w.load(refs[0], *_touched(w, place, i, mask), mask))
     if word == "join":
         return _joined(w, refs, places, i, mask, xs)
     c, dtype = w.c, w.dtypes[refs[0]]
@@ -112,6 +112,23 @@ def _joined(
         lambda: [w.load(one, p, i, mask)], both,
     )  # fmt: skip
     return str(out)
+
+
+def _touched(w: Any, place: str, i: str, mask: str | None) -> tuple[str, str]:
+    """Where a vector is read under a mask: somewhere in memory, if no lane is.
+
+    What a mask hides is not read, but where it is no memory of the process the CPU takes some 500
+    cycles to find that out: the gradient of padding 1000 x 1000 float64 by its edges took 32 ms so.
+    """
+    if mask is None:
+        return place, i
+    c = w.c
+    some = c.new(f"bitcast {c.vec('i1')} {mask} to i{c.lanes}")
+    some = c.new(f"icmp ne i{c.lanes} {some}, 0")
+    return (
+        c.new(f"select i1 {some}, ptr {place}, ptr %record"),
+        c.new(f"select i1 {some}, i64 {i}, i64 0"),
+    )
 
 
 def _between(w: Any, mask: str | None, at: str, low: str, high: str) -> str:
