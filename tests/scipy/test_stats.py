@@ -407,6 +407,18 @@ def test_a_density_estimate_of_points_of_a_wider_dtype() -> None:
 
 
 # By 40 digits of mpmath.
+@pytest.mark.parametrize("parameters", [(1.0, 1.0), (1.0, 2.0), (0.5, 0.5), (3.0, 2.0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_density_of_beta_at_subnormal_numbers(dtype: Any, parameters: Any) -> None:
+    """Whose inverses overflow."""
+    x = np.array([8.0, 0.7, 0.01], dtype) * np.finfo(dtype).tiny
+    with primal.enable_x64(True):
+        got = stats.beta.logpdf(x.astype(dtype), *[dtype(p) for p in parameters])
+    assert got.dtype == dtype
+    want = reference.beta.logpdf(x.astype(np.float64), *parameters)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)
+
+
 DENSITIES = [
     ("poisson.pmf", (52475.0, 52644.25), 0.0013263220146450415),
     ("poisson.logpmf", (0.0, 3.5), -3.5),

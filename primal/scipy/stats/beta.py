@@ -99,7 +99,8 @@ def _log_density(z: Any, a: Any, b: Any) -> Any:
     """That of z from 0 to 1, with slopes in which nothing cancels next to these."""
     ends = (z == 0) | (z == 1)
     at = jnp.where(ends, 0.5, z)
-    log = log_split(a, b, at) + (jnp.log(a / (a + b) / (at * (1 - at))) + jnp.log(b))
+    # Not the logarithm of the inverse, which is infinite where z is subnormal or a / b is.
+    log = log_split(a, b, at) + (jnp.log(b) - jnp.log(at * (1 - at) * (1 + b / a)))
     # An infinite limit, or where the power is the 0-th, b or a.
     zero, one = log_power_of_zero(a - 1) + jnp.log(b), log_power_of_zero(b - 1) + jnp.log(a)
     return jnp.where(ends, jnp.where(z == 0, zero, one), log)

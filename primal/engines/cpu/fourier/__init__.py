@@ -171,7 +171,7 @@ def _in_lanes(k: Any, x: Value, axis: int, name: str, length: int, made: Any, si
 def _edge(
     single: str, across: bool, real: bool, paired: bool, swapped: bool, n: int
 ) -> tuple[str, tuple[int, ...]]:
-    """What of the rows is read or written, and what `fourier_edges` is told of the buffer."""
+    """What of the rows is read or written, and what `edges` is told of the buffer."""
     vector = lanes(single) * (4 if single == "f" else 8)
     first, second, apart = vector * swapped, vector * (not swapped), 2 * vector
     if not real:
@@ -233,7 +233,7 @@ def _again(k: Any, x: Value, out: Value, name: str, length: int, made: Any) -> V
 
 
 def _in_two(k: Any, x: Value, name: str, sizes: tuple[int, int], made: Any, single: str) -> Value:
-    """The transform of long rows, as columns and rows of a matrix (see `fourier_long`)."""
+    """The transform of long rows, as columns and rows of a matrix (see `long`)."""
     inverse, real = name[0] == "i", name[0] == "r"
     n1, n2 = sizes
     length = n1 * n2

@@ -2,7 +2,7 @@
 
 A buffer holds a row in each lane: each number is a vector of real parts and one of imaginary ones.
 Each pass is a function of the process, which reads one buffer and writes the other: what lengths
-are made of, and where their factors lie, it finds in its row of a table (see `fourier_tables`).
+are made of, and where their factors lie, it finds in its row of a table (see `tables`).
 Inverse transforms are the same with the parts exchanged.
 """
 
@@ -229,7 +229,7 @@ class Lanes:
     def turned(self) -> None:
         """The products with exp(-2πi ik/n), of the first row of a unit and of the others to it.
 
-        Its row: numbers, factors of first rows, of others (see `fourier_long`).
+        Its row: numbers, factors of first rows, of others (see `long`).
         """
         s, f = self.s, self.f
         x, out = self.buffers()

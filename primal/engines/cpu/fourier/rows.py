@@ -62,7 +62,7 @@ class RowTransforms:
     Words: the functions that read and write, and those of passes; bytes from block to block of x
     and of the result; rows of a block, units of a block; the passes, their number, numbers of a
     buffer; numbers that have no other part, or 0; of reading and then of writing what
-    `fourier_edges` tells; pocketfft's loop for rows that are not finite or 0, what it is given,
+    `edges` tells; pocketfft's loop for rows that are not finite or 0, what it is given,
     numbers of a row and of its result, bytes of one, pairs of results in the buffer.
     """
 

@@ -21,7 +21,7 @@ MOST = 4096
 WRITTEN = "2", "3", "4", "5", "7"
 """Passes that are written out."""
 PASSES = (*WRITTEN, "prime", "product", "joined", "mirrored", "parted", "turned")
-"""The passes that a table may name, by their places in a record (see `fourier_rows`)."""
+"""The passes that a table may name, by their places in a record (see `rows`)."""
 TOGETHER = 3
 """Results of any other prime that are summed up at once; there are as many pairs of them."""
 FIELDS = 6

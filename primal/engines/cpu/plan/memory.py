@@ -16,7 +16,7 @@ written lies a little behind what is read, in the last 12 bits of addresses, loa
 
 
 def plan(buffers: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
-    """Offsets for buffers of (bytes, first step, last step), and the size of the arena.
+    """Offsets for buffers of (bytes, at least 1, first step, last step), and the arena's size.
 
     Two buffers overlap only if no step needs both. They are placed as they come to life, each into
     the smallest free part that holds it. To place the biggest first, wherever their lives allow,
