@@ -392,6 +392,18 @@ def test_ix():
 
 
 @pytest.mark.parametrize("run", EAGER_AND_JIT, ids=["eager", "jit"])
+@pytest.mark.parametrize("shape", [(9000,), (9000, 1), (1, 9000), (3, 3000, 1), (60, 150, 1, 1)])
+def test_many_places(run, shape):
+    """NumPy has wrong coordinates of many places whose last dimension is 1."""
+    with enable_x64(True):
+        i = np.random.default_rng(0).integers(0, 35, shape)
+        rows, columns = run(lambda i: index_tricks.unravel_index(i, (5, 7)))(as_array(i))
+        same(rows, i // 7)
+        same(columns, i % 7)
+        same(run(lambda *m: index_tricks.ravel_multi_index(m, (5, 7), "clip"))(rows, columns), i)
+
+
+@pytest.mark.parametrize("run", EAGER_AND_JIT, ids=["eager", "jit"])
 def test_unravel_and_ravel(run):
     dims = (3, 4, 2)
     i = np.arange(24)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.coordinates import unravelled
 from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
 from primal.base.native import chosen, empty, extension, is_finite, widened
 from primal.numpy.direct.operands import (
@@ -388,7 +389,7 @@ def unravel_index(indices: Any, shape: Any) -> Callable[..., Any] | None:
 
     def run(i: Any) -> Any:
         try:
-            return np.unravel_index(i, shape)
+            return unravelled(i, shape)
         except ValueError:
             return None
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import caches, dtypes
+from primal.base.coordinates import unravelled
 from primal.base.extrema import maximum, minimum
 from primal.base.monoids import identity
 from primal.ir.avals import Aval
@@ -314,7 +315,7 @@ def _chosen(x: Any, select: str, window: dict[str, Any]) -> tuple[Any, tuple[int
 
     def first(x: Any, find: Any) -> Any:
         view = window_view(np.ascontiguousarray(x), sizes, shape, strides, dilation, 0)
-        inside = np.unravel_index(find(view.reshape((*sizes, math.prod(shape))), -1), shape)
+        inside = unravelled(find(view.reshape((*sizes, math.prod(shape))), -1), shape)
         places = [g * s + k * d for g, s, k, d in zip(grid, strides, inside, dilation, strict=True)]
         return np.ravel_multi_index(tuple(places), x.shape)
 

@@ -212,6 +212,24 @@ def test_winners_are_added_in_the_order_of_windows(case: str, select: str) -> No
     np.testing.assert_array_equal(compiled(scatter, source, x)[0], want)
 
 
+@pytest.mark.parametrize("run", [eager, compiled])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_many_windows_of_few_channels(run: Any, channels: int) -> None:
+    x = np.random.default_rng(0).permutation(2 * 140 * 140 * channels).astype(np.float32)
+    x = x.reshape(2, 140, 140, channels)
+    w = window((1, 3, 3, 1), (1, 2, 2, 1))
+    source = np.arange(2 * 69 * 69 * channels).reshape(2, 69, 69, channels).astype(np.float32) % 5
+    want = np.zeros_like(x)
+    for b, i, j, c in np.ndindex(*source.shape):
+        row, column = divmod(int(x[b, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3, c].argmax()), 3)
+        want[b, 2 * i + row, 2 * j + column, c] += source[b, i, j, c]
+    scatter = functools.partial(pooling.select_and_scatter_add, select="ge", **w)
+    np.testing.assert_array_equal(run(scatter, source, x)[0], want)
+    gather = functools.partial(pooling.select_and_gather_add, select="ge", **w)
+    views = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))[:, ::2, ::2]
+    np.testing.assert_array_equal(run(gather, x, x)[0], views.max((-1, -2)))
+
+
 @pytest.mark.parametrize("name", OPS)
 def test_batching(name: str) -> None:
     x = RNG.permutation(np.arange(30, dtype=np.float32)).reshape(5, 6)
