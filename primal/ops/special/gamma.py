@@ -16,7 +16,7 @@ from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
 from primal.ops.special.jets import JetTerms
-from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipy_special
+from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipys
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
 from primal.ops.words import constant, each
@@ -33,7 +33,7 @@ def _lgamma_impl(x: Any) -> Any:
         zeros = apart < 0.2
         if np.count_nonzero(zeros):
             # Which is -0 at 1.
-            out[zeros] = scipy_special().loggamma(x[zeros].astype(np.complex128)).real + 0.0
+            out[zeros] = scipys("loggamma")(x[zeros].astype(np.complex128)).real + 0.0
         tiny = np.abs(x) < 1e-300
         if np.count_nonzero(tiny) and np.count_nonzero(tiny := tiny & (x != 0)):
             out[tiny] = -np.log(np.abs(x[tiny]))
@@ -103,10 +103,9 @@ digamma: Op = unary(
 
 def _polygamma_impl(m: Any, x: Any) -> Any:
     dtype = x.dtype
-    special = scipy_special()
     m, x = m.astype(np.float64), x.astype(np.float64)
     sign = np.where(np.fmod(m, 2) == 0, -1.0, 1.0)
-    out = np.where(m == 0, _digamma_impl(x), sign * special.gamma(m + 1) * _hurwitz(m + 1, x))
+    out = np.where(m == 0, _digamma_impl(x), sign * scipys("gamma")(m + 1) * _hurwitz(m + 1, x))
     pole = (x <= 0) & (x == np.floor(x)) & (np.fmod(m, 2) == 0)
     return np.where((m < 0) | (m != np.floor(m)) | pole, np.nan, out).astype(dtype)
 
@@ -153,15 +152,14 @@ polygamma: Op = binary(
 
 
 def _hurwitz(x: Any, q: Any) -> Any:
-    special = scipy_special()
     # At poles the sign is known for even x only; SciPy says inf for all.
     pole = (q <= 0) & (q == np.floor(q)) & (x > 1) & (np.fmod(x, 2) != 0)
     # Where all terms underflow SciPy divides 0 by 0.
-    known = special.zeta(x, q)
+    known = scipys("zeta")(x, q)
     # It ends where a term is small beside the first, although for x next to 1 many are left.
     early = (x > 1) & (x < 2) & (q > 0) & (q < 1)
     if np.count_nonzero(early):
-        known = np.where(early, np.where(early, q, 1.0) ** -x + special.zeta(x, q + 1), known)
+        known = np.where(early, np.where(early, q, 1.0) ** -x + scipys("zeta")(x, q + 1), known)
     known = np.where((x > 1) & (q > 1), np.nan_to_num(known), known)
     out = np.where((x < 1) | np.isnan(x + q) | pole, np.nan, known)
     # SciPy knows no q < 0 but integers (poles): the terms up to a positive q are added one by one.
@@ -172,7 +170,7 @@ def _hurwitz(x: Any, q: Any) -> Any:
         # Each with the one as far above 0, which for odd x it all but cancels next to halves.
         steps = np.ceil(-qs)
         sign = np.where(np.fmod(xs, 2) == 1, -1.0, 1.0)
-        total = np.nan_to_num(special.zeta(xs, qs + 2 * steps))
+        total = np.nan_to_num(scipys("zeta")(xs, qs + 2 * steps))
         for i in range(int(np.minimum(steps.max(), 1e6))):
             mirrored = (qs + (2 * steps - 1 - i)) ** -xs
             term = sign * np.abs(qs + i) ** -xs

@@ -26,7 +26,7 @@ from primal.ops.elementwise.make import binary
 from primal.ops.special.gamma import digamma, lgamma, polygamma
 from primal.ops.special.jets import JetTerms
 from primal.ops.special.native import kernel_word
-from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula, scipy_special
+from primal.ops.special.terms import NumpyTerms, by_formula, by_scipy, hlo_formula, scipys
 from primal.ops.special.written import on_arrays
 from primal.ops.types import FLOATING, NOT_LINEAR, nary
 from primal.ops.words import each, each_out
@@ -215,7 +215,7 @@ def _tail(a: Any, x: Any, lower: bool) -> Any:
     second = np.where(small, near[1], second)
     rest = np.exp(-a * half) / np.sqrt(2 * math.pi * a) * (first + second / a)
     sign = -1 if lower else 1
-    normal = scipy_special().erfc(sign * np.copysign(np.sqrt(a * half), u))
+    normal = scipys("erfc")(sign * np.copysign(np.sqrt(a * half), u))
     return 0.5 * normal + sign * rest
 
 
@@ -231,7 +231,7 @@ def _far_density(a: Any, x: Any) -> Any:
     large = a > 20
     small = np.where(large, 1.0, a)
     half, near = np.exp(-0.5 * x), np.minimum(x, 1e5)
-    direct = half * near**small / scipy_special().gamma(small + 1) * half
+    direct = half * near**small / scipys("gamma")(small + 1) * half
     safe = np.where(large, a, 20.0)
     ratio, less = x / safe, safe - x
     product = ratio * safe

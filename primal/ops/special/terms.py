@@ -7,6 +7,7 @@ loop` and the machine precision `eps`, and operands with Python's operators: Num
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import math
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, itemsize_bits
+from primal.base.extensions import extension_of_scipy
 from primal.base.patience import unbroken
 
 Formula = Callable[..., Any]
@@ -23,9 +25,14 @@ Step = Callable[..., tuple[Any, Sequence[Any]]]
 
 
 @functools.cache
-def scipy_special() -> Any:
-    """SciPy's special functions; loading them takes 0.2 s, so only who calls one waits."""
-    return unbroken(lambda: importlib.import_module("scipy.special"))
+def scipys(name: str) -> Any:
+    """SciPy's special function of that name.
+
+    Most lie in an extension module that loads in 2 ms, the others in a package that takes 0.2 s.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        return getattr(extension_of_scipy("special._special_ufuncs"), name)
+    return getattr(unbroken(lambda: importlib.import_module("scipy.special")), name)
 
 
 def hlo_without_octets(name: str) -> Formula:
@@ -47,7 +54,7 @@ def by_scipy(name: str, signed: bool = False) -> Formula:
 
     def impl(*xs: Any) -> Any:
         dtype = xs[0].dtype
-        fun = getattr(scipy_special(), name)
+        fun = scipys(name)
         if is_narrow_float(dtype):
             xs = tuple([x.astype(np.float32) for x in xs])
         out = fun(*xs)
@@ -97,15 +104,14 @@ class NumpyTerms:
     @staticmethod
     def lgamma(x: Any) -> Any:
         """log |Γ(x)|."""
-        return scipy_special().gammaln(x)
+        return scipys("gammaln")(x)
 
     @staticmethod
     def polygamma(m: int, x: Any) -> Any:
         """ψ⁽ᵐ⁾(x), ψ being the derivative of log Γ."""
-        special = scipy_special()
         if m == 0:
-            return special.psi(x)
-        return (-1.0) ** (m + 1) * math.factorial(m) * special.zeta(m + 1.0, x)
+            return scipys("psi")(x)
+        return (-1.0) ** (m + 1) * math.factorial(m) * scipys("zeta")(m + 1.0, x)
 
     @staticmethod
     def moves(part: Any, total: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.dtypes import to_inexact_dtype
 from primal.base.native import is_finite
 from primal.numpy.direct.operands import FLOAT64, Direct, by_wide, elementwise
-from primal.ops.special.terms import scipy_special
+from primal.ops.special.terms import scipys
 from primal.runtime.array import ArrayImpl
 
 
@@ -32,7 +32,7 @@ def in_doubles(
             return None
         if positive and not all(np.minimum.reduce(x, None, initial=np.inf) > 0 for x in xs):
             return None
-        out = getattr(scipy_special(), name)(*xs)
+        out = scipys(name)(*xs)
         for part in out if type(out) is tuple else (out,):
             if not is_finite(part) or not (positive or np.count_nonzero(part) == np.size(part)):
                 return None

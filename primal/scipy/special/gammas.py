@@ -19,7 +19,7 @@ from primal.numpy.promotion import ArrayLike, operand
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
-from primal.ops.special.terms import scipy_special
+from primal.ops.special.terms import scipys
 from primal.ops.types import static_int
 from primal.runtime.refusals import in_words
 from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
@@ -100,7 +100,7 @@ def gammasgn(x: ArrayLike) -> Array:
 def _scipy_gamma(x: Any) -> Any:
     # Of numbers below 1e-307 SciPy makes zeros.
     small = x.dtype == np.float64 and np.count_nonzero(x < -170)
-    return None if small else scipy_special().gamma(x)
+    return None if small else scipys("gamma")(x)
 
 
 @remembered_as(elementwise(f=_scipy_gamma))
@@ -266,7 +266,7 @@ def _together(name: str, *args: Any) -> list[Any]:
 
 def _scipy_factorial(n: Any) -> Any:
     little = n < 1
-    out = scipy_special().gamma(n + little) * np.where(little, n.dtype.type(1), n)
+    out = scipys("gamma")(n + little) * np.where(little, n.dtype.type(1), n)
     return np.where(n < 0, n.dtype.type(0), out)
 
 
