@@ -248,7 +248,7 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     if turned:
         plain = row_major(sizes[len(kept) - 1 :])
         for k, a in enumerate(arrays[:count]):
-            if a.kind == "m" and tuple(strides[k][len(kept) - 1 :]) == plain and a.dtype != "b1":
+            if a.kind == "m" and tuple(strides[k][len(kept) - 1 :]) == plain:
                 steps[k] = "t"
     spec = RowSpec(
         len(kept),
