@@ -45,6 +45,25 @@ def test_reduced_and_read_again(dtype: str, n: int, m: int) -> None:
     assert any(type(s) is RowSpec and s.turned for s in specs(made)) == short
 
 
+@pytest.mark.parametrize("m", [17, 100, 3001])
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("end", [False, True])
+def test_bools(n: int, m: int, end: bool) -> None:
+    x, y = [fenced((m, n), np.bool_, end) for _ in range(2)]
+    x[...], y[...] = drawn(m, n) > 0, drawn(n, m).T > 2
+    z = drawn(m, n)
+
+    def f(x: Any, y: Any, z: Any) -> list[Any]:
+        count = x.sum(1, dtype=jnp.int32)
+        masked = jnp.where(y, z, -9)
+        return [count, (x & ~y).sum(1, dtype=jnp.int32), count[:, None] + x,
+                masked - masked.max(1, keepdims=True), (z * x).sum(1)]  # fmt: skip
+
+    agree(f, x, y, z)
+    agree(lambda x: [x.sum(1, dtype=jnp.int32)], x)
+    agree(lambda z: [(z * z).sum(1)], z)
+
+
 @pytest.mark.parametrize("n", LENGTHS)
 def test_what_lies_elsewhere(n: int) -> None:
     x, wide = drawn(100, n), drawn(100, 2 * n + 1)
