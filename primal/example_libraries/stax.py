@@ -419,7 +419,7 @@ def parallel(*layers: Layer) -> Layer:
     def init(rng: Any, input_shape: Any) -> Any:
         keys = random.split(rng, len(layers))
         made = [i(k, s) for i, k, s in zip(inits, keys, input_shape, strict=True)]
-        return [shape for shape, _ in made], [param for _, param in made]
+        return [shape for shape, _ in made], tuple(param for _, param in made)
 
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         rng = kwargs.pop("rng", None)

@@ -120,6 +120,17 @@ def test_every_layer_is_recorded():
     assert set(LAYERS) == set(JAX)
 
 
+def test_containers_of_parameters_are_jax_s():
+    # Saved parameters and optimiser states of JAX's programs have these structures.
+    layer = stax.Dense(2)
+    assert type(stax.serial(layer, layer)[0](random.key(0), (1, 3))[1]) is list
+    init, _ = stax.serial(stax.FanOut(2), stax.parallel(layer, stax.serial(layer)), stax.FanInSum)
+    _, parameters = init(random.key(0), (1, 3))
+    ones = jnp.ones(())
+    expected = [(), ((ones, ones), [(ones, ones)]), ()]
+    assert primal.tree.structure(parameters) == primal.tree.structure(expected)
+
+
 def test_dropout_keeps_the_mean_and_asks_for_a_key():
     _, apply = stax.Dropout(0.25)  # the rate is that of what is kept
     y = apply((), jnp.ones(10000), rng=random.key(0))
