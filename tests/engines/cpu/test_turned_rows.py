@@ -11,6 +11,7 @@ import primal.numpy as jnp
 from primal import nn
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.kernels.rows import RowSpec
+from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree, built
 
@@ -62,6 +63,14 @@ def test_bools(n: int, m: int, end: bool) -> None:
     agree(f, x, y, z)
     agree(lambda x: [x.sum(1, dtype=jnp.int32)], x)
     agree(lambda z: [(z * z).sum(1)], z)
+
+
+@pytest.mark.parametrize("shape", [(100, 3), (3001, 3), (40, 8), (9, 1), (1, 7), (7, 5, 4)])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint64"])
+def test_products_of_rows_by_rows(shape: tuple[int, ...], dtype: str) -> None:
+    x, y = [(drawn(*shape) * k).astype(dtype) for k in (1, 7)]
+    made = agree(lambda x, y: [jnp.vecdot(x, y), jnp.vecdot(x, y, axis=0)], x, y)
+    assert all(type(step) is Group for step in made.plan.steps)
 
 
 @pytest.mark.parametrize("n", LENGTHS)

@@ -89,7 +89,7 @@ def _work_of_bools(x: Value, y: Value, dimension_numbers: Any) -> Any:
     for v, c, b in ((x, xc, xb), (y, yc, yb)):
         sizes.append(size_of([n for d, n in enumerate(v.shape) if d not in c and d not in b]))
     few, many = np.dtype(np.bool_), np.dtype(np.float32)
-    if max(sizes) <= SMALL:
+    if 1 < max(sizes[1:]) <= max(sizes) <= SMALL:
         few = np.dtype(np.int32)
     return many if min(sizes) > SMALL and blas.routine("f4", "gemm") else few
 
@@ -119,9 +119,11 @@ def _product(
     depth = size_of(x.shape[nb + ni :])
     dtype = x.node.dtype.str[1:]
     x, y = _held(k, x), _held(k, y)
-    if max(m, n, depth) <= SMALL and dtype in _SMALL_TYPES and m * n * depth > 1:
-        return _small(k, x, y, nb, ni, nj)
     in_blas = blas.routine(dtype, "gemm")
+    # Rows of integers times rows are exact in any order: sums, which a group takes by vectors.
+    dots = m == n == 1 and not in_blas and nb > 0
+    if max(m, n, depth) <= SMALL and dtype in _SMALL_TYPES and m * n * depth > 1 and not dots:
+        return _small(k, x, y, nb, ni, nj)
     if in_blas and max(m, n) > 1 and depth > 1:
         if m == 1 or n == 1:
             return _by_blas(k, x, y, nb, ni, nj, "gemv")
