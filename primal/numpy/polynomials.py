@@ -332,6 +332,11 @@ def polyfit(
     order = degree + 1
     if degree < 0:
         raise ValueError("expected deg >= 0")
+    if order >= 1 << 31:
+        raise ValueError(
+            "[polyfit] expected deg below 2^31 - 1, as LAPACK counts columns in 32 bits, got "
+            f"{degree}. Ask for fewer coefficients: more than there are points are not determined."
+        )
     px, py = promote_dtypes_inexact("polyfit", x, y)
     if px.aval.ndim != 1:
         raise TypeError("expected 1D vector for x")

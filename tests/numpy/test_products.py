@@ -384,6 +384,13 @@ def test_errors_of_fft() -> None:
 # Polynomials and functions over axes.
 
 
+@pytest.mark.parametrize("deg", [2**31 - 1, 2**31, 2**63, 2**70])
+@pytest.mark.parametrize("cov", [False, True])
+def test_more_coefficients_than_lapack_counts_are_refused_at_once(deg, cov):
+    with pytest.raises((ValueError, OverflowError)):
+        jnp.polyfit(jnp.arange(4.0), jnp.arange(4.0), deg, cov=cov)
+
+
 def test_roots_and_fits() -> None:
     for p in ([1.0, -3, 2], [0, 2.0, 1, 0, 0], [1.0, 0, 1], [5.0], [0.0, 0.0]):
         got = np.asarray(jnp.roots(np.array(p)))

@@ -295,6 +295,8 @@ def polyfit(
         return None
     if not is_array(x, "biuf") or dtype_of((x, y), "biuf") is None or not y.aval.size:
         return None
+    if deg + 1 >= 1 << 31:
+        return None  # an error, before memory is filled
     dtype = to_inexact_dtype(x.aval.dtype)
     share = x.aval.shape[0] * float(np.finfo(dtype).eps)
     run, vector = _least_squares(dtype, share, y.aval.ndim == 1), y.aval.ndim == 1
