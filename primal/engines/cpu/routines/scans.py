@@ -396,42 +396,68 @@ class Extremum:
         first = s.splat(scalar, one)
         begin = s.splat("i32", s.new(f"trunc i64 {start.name} to i32"))
 
-        def turn(i: str, now: list[str]) -> list[str]:
-            here = Int(s, i)
-            mask = lanes_before(s, stop - here)
-            value = read_vector(s, self.dtype, x + here * item, mask)
-            better = s.new(f"and {i1} {self._better(s, value, now[0])}, {mask}")
-            base = s.splat("i32", s.new(f"trunc i64 {i} to i32"))
-            count = s.new(f"add {it} {base}, {s.iota('i32')}")
-            return [
-                select(s, self.dtype, better, value, now[0]),
-                s.new(f"select {i1} {better}, {it} {count}, {it} {now[1]}"),
-            ]
+        def turn(i: str, now: list[str], whole: bool) -> list[str]:
+            for k in range(len(now) // 2):
+                here = Int(s, i) + k * lanes
+                mask = None if whole else lanes_before(s, stop - here)
+                value = read_vector(s, self.dtype, x + here * item, mask)
+                better = self._better(s, value, now[2 * k])
+                if mask is not None:
+                    better = s.new(f"and {i1} {better}, {mask}")
+                base = s.splat("i32", s.new(f"trunc i64 {here.name} to i32"))
+                count = s.new(f"add {it} {base}, {s.iota('i32')}")
+                now[2 * k : 2 * k + 2] = [
+                    select(s, self.dtype, better, value, now[2 * k]),
+                    s.new(f"select {i1} {better}, {it} {count}, {it} {now[2 * k + 1]}"),
+                ]
+            return now
 
-        best, places = s.loop(start.name, stop.name, str(lanes), [(t, first), (it, begin)], turn)
-        # Halves against each other; of equals the first place.
+        # A vector waits for the one before it in its chain: 7 to 10 cycles.
+        step = CHAINS * lanes
+        whole = start + (stop - start) // step * step
+        chains = s.loop(
+            start.name, whole.name, str(step), [(t, first), (it, begin)] * CHAINS,
+            lambda i, now: turn(i, now, True),
+        )  # fmt: skip
+        pairs = list(zip(chains[::2], chains[1::2], strict=True))
+        while len(pairs) > 1:
+            pairs = [self._first_of(s, *pairs[k : k + 2]) for k in range(0, len(pairs), 2)]
+        best, places = s.loop(
+            whole.name, stop.name, str(lanes), list(zip((t, it), pairs[0], strict=True)),
+            lambda i, now: turn(i, now, False),
+        )  # fmt: skip
         while s.lanes > 1:
             t, it, half = s.vec(scalar), s.vec("i32"), s.lanes // 2
-            values, counts = [], []
-            for start in (0, half):
-                chosen = ", ".join([f"i32 {start + k}" for k in range(half)])
+            halves = []
+            for begins in (0, half):
+                chosen = ", ".join([f"i32 {begins + k}" for k in range(half)])
                 pick = f"<{half} x i32> <{chosen}>"
-                values.append(s.new(f"shufflevector {t} {best}, {t} poison, {pick}"))
-                counts.append(s.new(f"shufflevector {it} {places}, {it} poison, {pick}"))
+                halves.append((
+                    s.new(f"shufflevector {t} {best}, {t} poison, {pick}"),
+                    s.new(f"shufflevector {it} {places}, {it} poison, {pick}"),
+                ))  # fmt: skip
             s.lanes = half
-            i1 = s.vec("i1")
-            ahead = self._better(s, values[1], values[0])
-            behind = self._better(s, values[0], values[1])
-            apart = s.new(f"or {i1} {ahead}, {behind}")
-            level = s.new(f"xor {i1} {apart}, {s.const('i1', 'true')}")
-            sooner = compare(s, "lt", "i4", counts[1], counts[0])
-            take = s.new(f"or {i1} {ahead}, {s.new(f'and {i1} {level}, {sooner}')}")
-            best = select(s, self.dtype, take, values[1], values[0])
-            places = select(s, "i4", take, counts[1], counts[0])
+            best, places = self._first_of(s, *halves)
         s.lanes = lanes
         return places
 
+    def _first_of(
+        self, s: Script, one: tuple[str, str], other: tuple[str, str]
+    ) -> tuple[str, str]:
+        """The better of two numbers and its place; of equals the one that comes first."""
+        i1 = s.vec("i1")
+        ahead = self._better(s, other[0], one[0])
+        behind = self._better(s, one[0], other[0])
+        apart = s.new(f"or {i1} {ahead}, {behind}")
+        level = s.new(f"xor {i1} {apart}, {s.const('i1', 'true')}")
+        sooner = compare(s, "lt", "i4", other[1], one[1])
+        take = s.new(f"or {i1} {ahead}, {s.new(f'and {i1} {level}, {sooner}')}")
+        value = select(s, self.dtype, take, other[0], one[0])
+        return value, select(s, "i4", take, other[1], one[1])
 
+
+CHAINS = 4
+"""Vectors of a row of which the best are kept apart."""
 LONG = 1 << 15
 """Elements of a row above which pieces of it are searched apart, by whoever has time."""
 
