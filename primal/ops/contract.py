@@ -16,7 +16,6 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.native import FLOAT32, IN_VECTORS, widened
-from primal.base.openblas import matmul
 from primal.ir.avals import Aval
 from primal.ir.op import CONTRACT, Bound, Op, by_kind
 from primal.ir.trace import aval_of
@@ -184,23 +183,23 @@ def _product(x: Any, y: Any) -> Any:
     NumPy forms them one by one: 316 x 316 x 316 numbers of 32 bits in 11 ms, of 8 in 10.
     """
     if x.dtype.kind not in "iu" or x.dtype.itemsize > 4:
-        return matmul(x, y)
+        return np.matmul(x, y)
     # Of each of several matrices, and of few rows or columns, the casts would take longer.
     n, free = x.shape[-1], (x.shape[-2], y.shape[-1])
     if min(free) < FEW_ROWS or free[0] * n * free[1] < MANY_TERMS or n > 1 << 20:
-        return matmul(x, y)
+        return np.matmul(x, y)
     bits = 8 * x.dtype.itemsize
     if bits < 32:
         wide = np.float32 if bits == 8 and n <= 1 << 8 else np.float64
-        return matmul(x.astype(wide), y.astype(wide)).astype(np.int64).astype(x.dtype)
+        return np.matmul(x.astype(wide), y.astype(wide)).astype(np.int64).astype(x.dtype)
     # By halves of 16 bits, of which the product of the upper ones is beyond the result's.
     halves = [[(v & 0xFFFF).astype(np.float64), (v >> 16).astype(np.float64)] for v in (x, y)]
     (low, high), (below, above) = halves
-    crossed = matmul(low, above)
-    crossed += matmul(high, below)
+    crossed = np.matmul(low, above)
+    crossed += np.matmul(high, below)
     out = crossed.astype(np.int64)
     out <<= 16
-    out += matmul(low, below).astype(np.int64)
+    out += np.matmul(low, below).astype(np.int64)
     return out.astype(x.dtype)
 
 
@@ -302,7 +301,7 @@ def _dot_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
     orders = as_matrices(left.shape, right.shape, eqn.params["dimension_numbers"])
     (first, second), (one, other, back) = names, (orders[0:2], orders[2:4], orders[4])
     (contracted, _), _ = eqn.params["dimension_numbers"]
-    whole = _product if left.dtype.kind in "iu" else matmul
+    whole = _product if left.dtype.kind in "iu" else np.matmul
     product = np.multiply if all(left.shape[d] == 1 for d in contracted) else whole
     return (
         f"{bound(product)}({_moved(first, *one)}, {_moved(second, *other)})"

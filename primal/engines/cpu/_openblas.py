@@ -1,0 +1,56 @@
+"""The one file that loads OpenBLAS: a copy of our own, that runs in one thread.
+
+Products are split by our pool, which yields to neighbours; OpenBLAS's own threads take seconds
+where others compute as well. NumPy and SciPy each bring a copy whose number of threads is theirs
+and their users' to set, so that neither would do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import os
+
+from primal.base import forks
+
+_THREADS = "OPENBLAS_NUM_THREADS"
+_lock = forks.lock()
+
+
+@functools.cache
+def _load() -> ctypes.CDLL | None:
+    found = importlib.util.find_spec("scipy_openblas32")
+    if found is None or found.origin is None:
+        return None
+    folder = os.path.join(os.path.dirname(found.origin), "lib")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if name.startswith("libscipy_openblas") and name.endswith((".so", ".dylib", ".dll")):
+            # It would begin threads while it is loaded, which look for work for 0.1 s before they
+            # sleep: a CPU less for the compiler.
+            users = os.environ.get(_THREADS)
+            os.environ[_THREADS] = "1"
+            try:
+                library = ctypes.CDLL(os.path.join(folder, name))
+                library.scipy_openblas_set_num_threads(1)
+            except (OSError, AttributeError):  # built for another machine, or something else
+                continue
+            finally:
+                if users is None:
+                    del os.environ[_THREADS]
+                else:
+                    os.environ[_THREADS] = users
+            return library
+    return None
+
+
+@functools.cache
+def address(name: str) -> int:
+    """Where a function of BLAS or LAPACK is, for instance `cblas_sgemm`; 0 where there is none.
+
+    Integers are 32 bits wide.
+    """
+    with _lock:
+        library = _load()
+    function = getattr(library, f"scipy_{name}", None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
