@@ -27,7 +27,7 @@ def logpdf(
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
-    Array([0.5232483, 0.4054649], dtype=float32)
+    Array([0.5232482, 0.4054649], dtype=float32)
     """
     x, a, b, loc, scale = settled("beta.logpdf", x, a, b, loc, scale)
     z = (x - loc) / scale
@@ -45,7 +45,7 @@ def pdf(
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> pdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
-    Array([1.6875002, 1.4999995], dtype=float32)
+    Array([1.6875001, 1.4999995], dtype=float32)
     """
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
