@@ -293,7 +293,7 @@ def lanes_before(s: Script, left: Int) -> str:
 
 
 def read_vector(s: Script, dtype: str, place: Place, mask: str = "") -> str:
-    """A vector of the dtype as registers hold it; of one lane unless masked."""
+    """A vector of the dtype as registers hold it, whole unless there is a mask."""
     from_bool = dtype == "b1"
     kept = "i8" if from_bool else SCALAR[dtype]
     t = s.vec(kept)

@@ -399,10 +399,10 @@ class Extremum:
         def turn(i: str, now: list[str], whole: bool) -> list[str]:
             for k in range(len(now) // 2):
                 here = Int(s, i) + k * lanes
-                mask = None if whole else lanes_before(s, stop - here)
+                mask = "" if whole else lanes_before(s, stop - here)
                 value = read_vector(s, self.dtype, x + here * item, mask)
                 better = self._better(s, value, now[2 * k])
-                if mask is not None:
+                if mask:
                     better = s.new(f"and {i1} {better}, {mask}")
                 base = s.splat("i32", s.new(f"trunc i64 {here.name} to i32"))
                 count = s.new(f"add {it} {base}, {s.iota('i32')}")
