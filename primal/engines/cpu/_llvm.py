@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import itertools
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,10 +42,12 @@ class Compiler:
         # three times the compilation, and gain nothing on vector code.
         self._new_machine = functools.partial(calls.machine, self.cpu, self.features)
         self._machines: dict[bool, list[Any]] = {False: [self._new_machine()], True: []}
+        # JITLink: two mappings of memory per object, where RuntimeDyld leaves a third one.
         self._jit = calls.checked(
-            "open a linker", calls.linker, self._new_machine(jit=True), False, False
+            "open a linker", calls.linker, self._new_machine(jit=True), False, True
         )
         self._numbers = itertools.count()  # a name is taken also where Ctrl-C came in between
+        self._full = False
         self._lock = forks.lock()
         on = {name[1:] for name in self.features.split(",") if name.startswith("+")}
         wide = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
@@ -86,7 +89,16 @@ class Compiler:
         # The object, and the symbols of this process.
         elements = (_Element * 2)(_Element(2, code, len(code)), _Element(3, b"", 0))
         with self._lock:
-            name = f"primal{next(self._numbers)}".encode()
+            number = next(self._numbers)
+            if number % LOOKS == LOOKS - 1:
+                self._full = mappings_left() < 8 * LOOKS
+            if self._full:
+                raise MemoryError(
+                    f"{number} pieces of compiled code are loaded, and the system allows this "
+                    "process few more mappings of memory: compile fewer programs in one process, "
+                    "or raise the limit (sysctl vm.max_map_count)"
+                )
+            name = f"primal{number}".encode()
             # What it gives is there to unload the code: never.
             self._calls.checked(
                 "link a module", self._calls.link, self._jit, name, elements, 2, None, 0, found,
@@ -97,6 +109,19 @@ class Compiler:
     def compile(self, text: str, names: Sequence[str]) -> dict[str, int]:
         """The addresses of the named functions of a module."""
         return dict(zip(names, self.link(self.object_of(text), names), strict=True))
+
+
+LOOKS = 256
+"""Objects linked between two looks at how many mappings of memory are left."""
+
+
+def mappings_left() -> int:
+    """How many mappings of memory the system still allows this process: without, LLVM aborts."""
+    try:
+        with open("/proc/sys/vm/max_map_count") as most, open("/proc/self/maps", "rb") as mapped:
+            return int(most.read()) - sum(1 for _ in mapped)
+    except OSError:  # no Linux, or no /proc: nothing is known of a limit
+        return sys.maxsize
 
 
 class _Element(ctypes.Structure):

@@ -1,5 +1,6 @@
 """Compiled code on disk: found by what it depends on, never trusted when damaged."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -179,3 +180,27 @@ def test_the_folder_of_compiled_kernels_is_set_and_looked_at_anew(tmp_path):
     finally:
         config.update("compilation_cache_dir", before)
         compilation_cache.reset_cache()
+
+
+TEXT = "define i64 @f(i64 %x) {\n  %y = add i64 %x, 1\n  ret i64 %y\n}\n"
+
+
+def test_code_takes_few_mappings_of_memory():
+    """The system allows a process 65,530; a third one per object aborted it at 21,800 kernels."""
+    compiler = _llvm.compiler()
+    code = compiler.object_of(TEXT)
+    before = _llvm.mappings_left()
+    for _ in range(100):
+        compiler.link(code, ["f"])
+    assert before - _llvm.mappings_left() <= 220
+
+
+def test_no_mappings_left_is_an_exception(monkeypatch):
+    compiler = _llvm.Compiler()
+    code = compiler.object_of(TEXT)
+    assert compiler.link(code, ["f"])[0]
+    compiler._numbers = itertools.count(_llvm.LOOKS - 1)
+    monkeypatch.setattr(_llvm, "mappings_left", lambda: 100)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="mappings of memory"):
+            compiler.link(code, ["f"])
