@@ -105,6 +105,18 @@ def test_numbers_beside_points(n: int, k: int) -> None:
     assert getattr(made.spec, "flat", False) == (n >= 512)
 
 
+@pytest.mark.parametrize("k, dtype", [(3, "float32"), (5, "int8"), (2, "bool"), (3, "complex64")])
+def test_points_read_backwards(dtype: str, k: int) -> None:
+    """Also beside such as are not."""
+    for n in (17, 2600):
+        x = drawn(n, k).astype(dtype)
+        made = agree(
+            lambda x: [x[::-1, ::-1], x[::-2, 1:], jnp.where(x[::-1] == x, x, x[:1])], x
+        )
+        assert by_points(made) >= 2 * (n >= 1024)
+        agree(lambda x: [x.T[:, ::-1], jnp.where(x[::-1, 0], x[:, 1], x[:, 0][::-1])], x)
+
+
 def test_pairs() -> None:
     x, y = drawn(500, 3), drawn(4, 3)
 

@@ -31,12 +31,14 @@ class Pack:
 
     base: the operand from whose place they are counted. low: the first of them.
     members: (operand, its element for each combination of coordinates).
+    back: elements are counted backwards, as the points lie.
     """
 
     base: int
     step: int
     low: int
     members: tuple[tuple[int, tuple[int, ...]], ...]
+    back: bool = False
 
 
 @structure
@@ -214,7 +216,7 @@ class _Points(Writer):
             for window in sorted({e // pack.step for e in needed}):
                 phases = [e % pack.step for e in needed if e // pack.step == window]
                 first = pack.low + window * pack.step
-                vectors = self.wide(dtype, places[pack.base], i, first, pack.step, phases, left)
+                vectors = self.wide(pack, dtype, places[pack.base], i, first, phases, left)
                 apart = self.taken_apart(dtype, vectors, phases)
                 parts.update({window * pack.step + p: v for p, v in apart.items()})
             for operand, elements in pack.members:
@@ -236,6 +238,8 @@ class _Points(Writer):
                     here = c.new(f"mul {wide} {here}, {c.splat('i64', self.steps[n][0])}")
                     values = c.new(f"add {wide} {c.splat('i64', place)}, {here}")
                     value = self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
+                elif step == "r":
+                    value = self.reversed(dtype, place, i, mask)
                 else:
                     value = self.contiguous(dtype, place, i, mask)
                 found[n, k] = known[key] = value
@@ -249,10 +253,11 @@ class _Points(Writer):
         return c.new(f"icmp sgt {c.vec('i32')} {c.splat('i32', left)}, {c.iota('i32')}")
 
     def wide(
-        self, dtype: str, place: str, i: str, first: int, step: int, phases: list[int], left: str
+        self, pack: Pack, dtype: str, place: str, i: str, first: int, phases: list[int], left: str
     ) -> list[str]:
         """The vectors of elements from point i on, no element further than is needed."""
-        c = self.c
+        c, step = self.c, pack.step
+        read = self.reversed if pack.back else self.contiguous
         at = c.new(f"add i64 {c.new(f'mul i64 {i}, {step}')}, {first}")
         short = step - 1 - phases[-1]
         if left:
@@ -271,7 +276,7 @@ class _Points(Writer):
                 mask = "<" + ", ".join([f"i1 {flag}" for flag in flags]) + ">"
             else:
                 mask = None
-            out.append(self.contiguous(dtype, place, index, mask))
+            out.append(read(dtype, place, index, mask))
         return out
 
     # Shuffles.

@@ -172,11 +172,10 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     for node in written:
         arrays.append(_piece(group.pieces[node], group.pieces[node].steps()))
     stores = tuple([count + nodes[node] for node in (*stored, *written)])
-    # Squares are of whole numbers.
-    alike = ({"c8"}, () if group.squares else {"c16"})
-    if {a.dtype for a in arrays} in alike and all(b[0] == "copy" for b in body):
-        shape, arrays = as_floats(shape, arrays)
-        body = tuple([("copy", ("f8",), "f8", found) for *_, found in body])
+    if body and {b[0] for b in body} == {"copy"} and len({a.dtype for a in arrays}) == 1:
+        shape, arrays = as_bits(shape, arrays, group.squares)
+        moved = arrays[0].dtype
+        body = tuple([("copy", (moved,), moved, found) for *_, found in body])
     inner = as_they_lie([d for d in range(len(shape)) if d in axes and shape[d] != 1], arrays)
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
     plain = row_major([n for d, n in enumerate(shape) if d not in axes])
@@ -280,15 +279,21 @@ def second_run(group: Group, made: Instance) -> Instance:
     return replaced(found, units=made.units // parts, split=(0, 1, *rest))
 
 
-def as_floats(
-    shape: tuple[int, ...], arrays: list[Array]
-) -> tuple[tuple[int, ...], list[Array]]:
-    """Complex numbers of one dtype that are copied, as float64 of as many bytes, or pairs of it.
+ALIKE = {"b1": "u1", "c8": "f8"}
+"""What is copied as another dtype of as many bytes, of which there are shuffles."""
 
-    So points and short rows of them are put together by shuffles too.
+
+def as_bits(
+    shape: tuple[int, ...], arrays: list[Array], squares: bool
+) -> tuple[tuple[int, ...], list[Array]]:
+    """Numbers of one dtype that are copied, as numbers of another; complex128 as pairs of float64.
+
+    So points and short rows of them are put together by shuffles too. `squares` are of whole
+    numbers.
     """
-    if arrays[0].dtype == "c8":
-        return shape, [replaced(a, dtype="f8") for a in arrays]
+    dtype = arrays[0].dtype
+    if dtype != "c16" or squares:
+        return shape, [replaced(a, dtype=ALIKE.get(dtype, dtype)) for a in arrays]
     return (*shape, 2), [
         replaced(a, dtype="f8", strides=(*[2 * s for s in a.strides], 1), offset=2 * a.offset)
         for a in arrays

@@ -74,16 +74,16 @@ def over_points(given: Instance) -> Instance | None:
         return None
     count = len(spec.operands)
     steps = [s[points] if len(s) > points else 0 for s in given.strides]
-    packs = _packs(given, range(count), kept, points, short, 2)
+    packs = _packs(given, range(count), kept, points, short, True)
     puts = _puts(given, kept, points, short, summed)
-    if packs is None or puts is None or not any(s > 1 for s in steps):
+    if packs is None or puts is None or not any(abs(s) > 1 for s in steps):
         return None
     of_pack = {n for pack in packs for n, _ in pack.members}
-    kinds = {0: "z", 1: "u"}
+    kinds = {0: "z", 1: "u", -1: "r"}
     operands = tuple(
         [
             (kind, dtype, "p" if n in of_pack else "g" if kind == "i" and steps[n] else
-             kinds[min(steps[n], 1)])
+             kinds[max(min(steps[n], 1), -1)])
             for n, (kind, dtype, _) in enumerate(spec.operands)
         ]
     )  # fmt: skip
@@ -184,7 +184,7 @@ def _puts(
         if [given.strides[n][d] for d in mine] != plain:
             return None
     last = sums.start if summed else sums.stop
-    packs = _packs(given, range(first, last), kept, points, short, 1)
+    packs = _packs(given, range(first, last), kept, points, short, False)
     if packs is None:
         return None
     for pack in packs:
@@ -200,29 +200,30 @@ def _puts(
 
 
 def _packs(
-    given: Instance, which: range, kept: list[int], points: int, short: list[int], least: int
+    given: Instance, which: range, kept: list[int], points: int, short: list[int], reads: bool
 ) -> tuple[Pack, ...] | None:
-    """Arrays whose points lie apart, in packs; None if they do too far, or backwards.
+    """Arrays whose points lie apart, in packs; None if they do too far, or are written backwards.
 
-    `least`: the distance of points from which they are; those that lie closer are no matter.
+    What is read by points side by side is no matter.
     """
-    found: list[tuple[tuple[object, ...], list[tuple[int, list[int]]]]] = []
+    found: list[tuple[tuple[int, int, tuple[int, ...]], list[tuple[int, list[int]]]]] = []
     arrays: list[Array] = given.arrays
     for n in which:
         # Of a result the coordinates are those that are kept.
         mine = [d for d in short if arrays[n].kind == "l" or d < len(given.strides[n])]
         combinations = list(itertools.product(*[range(given.sizes[d]) for d in mine]))
-        a, step = arrays[n], given.strides[n][points] if points < len(given.strides[n]) else 0
-        if a.kind != "m" or step in range(least):
+        a, pace = arrays[n], given.strides[n][points] if points < len(given.strides[n]) else 0
+        step, way = abs(pace), -1 if pace < 0 else 1
+        if a.kind != "m" or step <= reads:
             continue
-        if not least <= step <= DISTANCE:
+        if step > DISTANCE or way < 0 and not reads:
             return None
-        strides = [given.strides[n][d] for d in mine]
+        strides = [way * given.strides[n][d] for d in mine]
         elements = [
-            a.offset + sum([i * s for i, s in zip(at, strides, strict=True)])
+            way * a.offset + sum([i * s for i, s in zip(at, strides, strict=True)])
             for at in combinations
         ]
-        key = (id(a.node), step, tuple([given.strides[n][d] for d in kept]))
+        key = (id(a.node), pace, tuple([given.strides[n][d] for d in kept]))
         for other, members in found:
             every = [e for _, es in members for e in es] + elements
             if other == key and max(every) - min(every) < WINDOWS * step:
@@ -233,14 +234,14 @@ def _packs(
                 return None
             found.append((key, [(n, elements)]))
     packs = []
-    for _, members in found:
-        base = members[0][0]
-        start = arrays[base].offset
+    for (_, pace, _), members in found:
+        base, back = members[0][0], pace < 0
+        start = -arrays[base].offset if back else arrays[base].offset
         low = min([e for _, es in members for e in es]) - start
         packs.append(
             Pack(
-                base, given.strides[base][points], low,
-                tuple([(n, tuple([e - start for e in es])) for n, es in members]),
+                base, abs(pace), low,
+                tuple([(n, tuple([e - start for e in es])) for n, es in members]), back,
             )
         )  # fmt: skip
     return tuple(packs)
