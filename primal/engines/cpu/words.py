@@ -527,6 +527,8 @@ class Words(MatrixWords):
             found = commuting.gather_of_gather(self, x, indices, **params)
             if found is not None:
                 return found
+        if (found := scatters.slice_at(self, x, indices, **params)) is not None:
+            return found
         out = takes.take_of_copy(self, x, indices, **params) if x.node in self.laid else None
         out = out or takes.take(self, x, indices, **params)
         out = out or gathers.gather(self, x, indices, **params)

@@ -489,3 +489,29 @@ def test_loops_combine_single_halves(n: int, dtype: str) -> None:
 
         (got,), (want,) = built(f, x, i, y).execute([x, i, y]), numpy_run(f, x, i, y)
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])
+@pytest.mark.parametrize("first", [(0, 0), (3, 2), (-1, 4), (2**31 - 1, 0)])
+def test_the_window_of_a_gather_at_a_known_place_is_a_slice(
+    first: tuple[int, int], dtype: str, mode: str
+) -> None:
+    x = DRAW.integers(-50, 50, (7, 9)).astype(dtype)
+    rows = lax.GatherDimensionNumbers((0,), (0,), (0, 1))
+
+    def run(x: Any) -> list[Any]:
+        at = jnp.stack([lax.full((), n, jnp.int32) for n in first])
+        return [lax.gather(x, at, rows, (1, 4), mode=mode, fill_value=7)]
+
+    made = built(run, x)
+    assert "gather" not in made.as_text()
+    for got, want in zip(made.execute([x]), numpy_run(run, x), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_derivatives_of_windows_read_slices_in_loops() -> None:
+    def loss(x: Any) -> Any:
+        return lax.fori_loop(0, 4, lambda _, u: u.at[1:-1].add(0.5 * (u[2:] - u[:-2])), x)[3]
+
+    assert "gather" not in jit(grad(loss)).lower(np.ones(40, np.float32)).compile().as_text()
