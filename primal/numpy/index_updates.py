@@ -72,12 +72,9 @@ def _fitting(values: Any, dtype: Any, name: str) -> Any:
     if not isinstance(values, (*_CONCRETE, np.generic, list, tuple)):
         return None
     v = _given(values, name)
-    have = v.aval
-    keys = isinstance(dtype, dtypes.KeyType) or isinstance(have.dtype, dtypes.KeyType)
-    if keys or v.__class__ not in (ArrayImpl, Literal):
+    if v.__class__ not in (ArrayImpl, Literal) or _common(dtype, v.aval) != dtype:
         return None
-    common, _ = dtypes.promote_pair(dtype, False, have.dtype, have.weak_type)
-    return convert(v, dtype, False) if common == dtype else None
+    return convert(v, dtype, False)
 
 
 def update_numpy(x: Any, index: Any, values: Any, ufunc: Any, name: str) -> ArrayImpl | None:
@@ -155,6 +152,15 @@ def update_numpy(x: Any, index: Any, values: Any, ufunc: Any, name: str) -> Arra
 # The general path.
 
 
+def _common(dtype: Any, have: Any) -> Any:
+    """The dtype in which elements of one and values of an aval meet; None for keys and numbers."""
+    if have.dtype == dtype:
+        return dtype
+    if any(isinstance(d, dtypes.KeyType) for d in (dtype, have.dtype)):
+        return None
+    return dtypes.promote_pair(dtype, False, have.dtype, have.weak_type)[0]
+
+
 def _given(values: Any, name: str) -> Any:
     if isinstance(values, list | tuple) or values is None or isinstance(values, str):
         values = asarray(values)
@@ -165,14 +171,12 @@ def _operand_of(x: Any, values: Any, name: str) -> tuple[Any, Any]:
     """(values as an operand, the common dtype of both); FutureWarning where that is not x's."""
     v = _given(values, name)
     dtype, have = aval_of(x).dtype, v.aval
-    if have.dtype == dtype:
-        return v, dtype
-    if any(isinstance(d, dtypes.KeyType) for d in (dtype, have.dtype)):
+    common = _common(dtype, have)
+    if common is None:
         raise TypeError(
             f"[at.{name}] expected values of dtype {dtype.name}, got {have.dtype.name}: keys and "
             "numbers do not mix."
         )
-    common, _ = dtypes.lattice_result([(dtype, False), (have.dtype, have.weak_type)])
     if common != dtype:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "
@@ -183,7 +187,7 @@ def _operand_of(x: Any, values: Any, name: str) -> tuple[Any, Any]:
             stacklevel=source.user_stacklevel(),
         )
         warn_of_parts(have.dtype, dtype)
-    elif type(values) in PYTHON_SCALARS:
+    elif have.dtype != dtype and type(values) in PYTHON_SCALARS:
         # From the Python value, not from its default dtype: 0.1 in float64, say.
         v = scalar_literal(values, dtype, True)
     return v, common

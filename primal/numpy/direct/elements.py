@@ -226,6 +226,8 @@ divmod = _divisions(
 )
 
 _powers = elementwise(i=_integer_power, u=_integer_power, b=_as_bytes(_integer_power))
+
+
 def _square_of_few(x: Any) -> Any:
     # More are faster as the program's, in float32 (100,000: 28 us, not 280).
     return np.square(x) if x.size <= FEW_NARROW or FLOAT16 not in IN_VECTORS else None
@@ -443,10 +445,14 @@ def _by_float32(function: Any) -> Direct:
 hypot = elementwise(True, f=np.hypot, e=np.hypot, w=np.hypot)
 
 
+_FEW_SUMS = 512
+"""Up to so many operands in all NumPy's function of two numbers is sooner done than five passes."""
+
+
 def _logaddexp(x: Any, y: Any) -> Any:
     """Of many in NumPy's vector code: its function of two goes number by number (100,000 float32
     1.2 ms, and 0.1)."""
-    if x.size + y.size <= 512:
+    if x.size + y.size <= _FEW_SUMS:
         return np.logaddexp(x, y)
     out = np.asarray(np.subtract(x, y))
     for step in (np.abs, np.negative, np.exp, np.log1p):

@@ -399,10 +399,33 @@ def histogram(
     return run
 
 
-def _middle(ordered: Any, n: int, before: tuple[Any, ...] = ()) -> Any:
-    """The middle of n ordered rows, or the mean of two; `before` is the index of what stays."""
-    high = ordered[(*before, n // 2)]
-    return high if n % 2 else _mean(ordered[(*before, n // 2 - 1)], high)
+def _around(x: Any, at: int, low: int, high: int) -> tuple[Any, Any, Any]:
+    """The rows at two places beside each other, or at one, of x in order, and the last one.
+
+    Where there is a nan, the last one is.
+    """
+    before = (slice(None),) * at
+    if x.shape[at] <= LONG:
+        ordered = in_order(x, at)
+        below, above, last = [ordered[(*before, i)] for i in (low, high, -1)]
+        return below, above, last
+    # Of one place NumPy has vector code, of two a sort of all is faster.
+    parts = x.copy()
+    parts.partition(low, at)
+    below, rest = parts[(*before, low)], parts[(*before, slice(high, None))]
+    above = below if low == high else _least(rest, at)
+    return below, above, np.maximum(below, _greatest(rest, at))
+
+
+def _mean_around(x: Any, at: int) -> tuple[Any, Any]:
+    """The middle row of x in order, or the mean of two in a float dtype; and the last one."""
+    n = x.shape[at]
+    below, above, last = _around(x, at, (n - 1) // 2, n // 2)
+    if n % 2:
+        return below, last
+    if x.dtype.kind in "iu":
+        below, above = [v.astype(to_inexact_dtype(x.dtype)) for v in (below, above)]
+    return _mean(below, above), last
 
 
 def _mean(low: Any, high: Any) -> Any:
@@ -430,44 +453,15 @@ def median(
         order, at, moved = (*kept, *axes), len(kept), (*[shape[i] for i in kept], -1)
     else:
         order, at, moved = None, 0 if axis is None else axis % rank, shape
-    n = a.aval.size if axis is None else math.prod([shape[i] for i in axes]) if order else shape[at]
-    before = (slice(None),) * at
-    low, high = (*before, slice(None, n // 2)), (*before, slice(n // 2, None))
-    if dtype == BFLOAT16:
-        dtype = FLOAT32
     # Whole numbers are put in order as they are: rounded to floats they keep it.
     whole = a.aval.dtype.kind in "iu"
-    work = a.aval.dtype if whole else dtype
-    same = work == a.aval.dtype
 
     def run(x: Any) -> Any:
         x = widened(x) if x.dtype == BFLOAT16 else x
-        x = x.transpose(order).reshape(moved) if order else x
-        if axis is not None:
-            ordered = x.astype(work)
-        else:
-            ordered = x.flatten() if same else x.astype(work, order="C").reshape(-1)
+        x = x.transpose(order).reshape(moved) if order else x.ravel() if axis is None else x
         if whole:
-            if n > LONG:
-                ordered.partition(n // 2, at)
-                pair = [ordered[(*before, n // 2)]]
-                if not n % 2:
-                    pair.append(np.maximum.reduce(ordered[low], at))
-            else:
-                ordered.sort(at)
-                pair = [ordered[(*before, i)] for i in {n // 2, (n - 1) // 2}]
-            found = [x.astype(dtype) for x in pair]
-            return found[0] if len(found) == 1 else _mean(*found)
-        if n > LONG:
-            # Of one place NumPy has vector code, of two a sort of all is faster.
-            ordered.partition(n // 2, at)
-            middle, last = ordered[(*before, n // 2)], _greatest(ordered[high], at)
-            if not n % 2:
-                middle = _mean(_greatest(ordered[low], at), middle)
-        else:
-            ordered.sort(at)
-            last = ordered[(*before, -1)]  # where nan is, if there is any
-            middle = _middle(ordered, n, before)
+            return _mean_around(x, at)[0].astype(dtype, copy=False)
+        middle, last = _mean_around(as_dtype(x, FLOAT32 if dtype == BFLOAT16 else dtype), at)
         return np.where(last != last, last, middle) if count(last != last) else middle
 
     return run
@@ -505,21 +499,11 @@ def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         if not np.isfinite(share):
             return None
         at = 0 if axis is None else axis % a.aval.ndim
-        before = (slice(None),) * at
         n = a.aval.size if axis is None else a.aval.shape[at]
         low, high, mean = _shared(a.aval.dtype, n, share)
 
         def run(x: Any) -> Any:
-            if n > LONG:  # as in `median`
-                ordered = x.flatten() if axis is None else x.copy()
-                ordered.partition(low, at)
-                below, above = ordered[(*before, low)], ordered[(*before, slice(high, n))]
-                last = np.maximum(below, _greatest(above, at))
-                above = below if low == high else _least(above, at)
-            else:
-                ordered = in_order(x.ravel() if axis is None else x, at)
-                last = ordered[(*before, -1)]  # where nan is, if there is any
-                below, above = ordered[(*before, low)], ordered[(*before, high)]
+            below, above, last = _around(x.ravel() if axis is None else x, at, low, high)
             out = mean(below, above)
             return np.where(last != last, last, out) if count(last != last) else out
 
@@ -550,16 +534,9 @@ def nanmedian(
     dtype = to_inexact_dtype(a.aval.dtype)
 
     def run(x: Any) -> Any:
-        ordered = x.astype(dtype).ravel()
-        if ordered.size > LONG:  # as in `median`; nan are the last
-            n = int(count(ordered == ordered))
-            if not n:
-                return None
-            ordered.partition(n // 2)
-            high = ordered[n // 2]
-            return high if n % 2 else _mean(_greatest(ordered[: n // 2]), high)
-        ordered = in_order(ordered, 0)
-        n = int(count(ordered == ordered))
-        return _middle(ordered, n) if n else None
+        x = as_dtype(x, dtype).ravel()
+        if count(x == x) < x.size:
+            x = x[x == x]
+        return _mean_around(x, 0)[0] if x.size else None
 
     return run

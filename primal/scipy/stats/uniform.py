@@ -43,7 +43,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> pdf(jnp.array([0.5, 2.0]), 0.0, 4.0)
     Array([0.25, 0.25], dtype=float32)
     """
-    return _on_support("uniform.pdf", x, loc, scale, lambda s: jnp.exp(-jnp.log(s)), 0.0)
+    return _on_support("uniform.pdf", x, loc, scale, lambda s: 1 / s, 0.0)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
