@@ -7,7 +7,7 @@ one (`s`, one number per row, these side by side; `g`, any other). A vector begi
 reads there what its lanes need, and the next column is an addition away. Lanes that all come from
 one vector of memory, or two, are not gathered, but change places. With a kernel per length,
 which took points apart and put them together by shuffles, a new one cost 10 to 20 ms; where many
-elements are gathered those are worth it (`point_layout.MANY`).
+elements are gathered those are worth it (`layout.points.MANY`).
 
 A row may itself have several loops, which are `nested` in `Spec`.
 """

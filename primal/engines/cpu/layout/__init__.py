@@ -8,10 +8,22 @@ from typing import Any
 from primal.base.structures import replaced, structure
 from primal.engines.cpu.code import LINE
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
-from primal.engines.cpu.interleaved import PART
+from primal.engines.cpu.graph import NAMES, Node, row_major, size_of
 from primal.engines.cpu.kernels import HEADER, Spec, is_light, lanes_of
+from primal.engines.cpu.kernels.arms import Item
 from primal.engines.cpu.kernels.takes import INNER, TAKE
+from primal.engines.cpu.layout.arrays import (
+    GRAIN,
+    NARROWEST,
+    Array,
+    Loops,
+    Operands,
+    as_bits,
+    as_they_lie,
+    has_narrow,
+    is_narrow,
+    piece,
+)
 from primal.engines.cpu.plan.schedule import Group, is_inside, may_be_parted
 
 UNIT = 32768
@@ -20,10 +32,6 @@ threads can share what is left."""
 EVEN = 4
 """A row has a multiple of so many units, of one length, that threads have as many: 100,000 elements
 once went 65,536 to 34,464."""
-GRAIN = 64
-"""Units begin at multiples of this, so that no two of them share a vector."""
-NARROWEST = 6
-"""Elements of rows up to which vectors run across the rows."""
 WIDE = 256
 """Least columns of a block, so that what is read of a row is long."""
 TALL = 16
@@ -38,20 +46,6 @@ COLUMNS = 2048
 """Most columns that are reduced together: their totals stay in the first-level cache."""
 Address = Callable[[Node], tuple[int, int]]
 """node -> (slot, offset in bytes)."""
-
-
-@structure
-class Array:
-    """What a kernel reads or writes: strides over the group's dimensions, in elements.
-
-    kind: as of an operand of `Spec`; 'n' is memory that this run does not touch.
-    """
-
-    kind: str
-    node: Node
-    dtype: str
-    strides: tuple[int, ...]
-    offset: int
 
 
 @structure
@@ -131,68 +125,27 @@ class Instance:
 
 def instance(group: Group, stored: Sequence[Node]) -> Instance:
     """The kernel of a group that stores these nodes and all its reductions."""
-    arrays: list[Array] = []
-    numbers: dict[Any, int] = {}
-
-    def operand(x: Value, inner: bool) -> int:
-        node = x.node
-        dtype = NAMES[node.dtype]
-        kind = {"literal": "l", "iota": "i"}.get(node.word, "m")
-        strides = () if kind == "l" else x.steps()
-        key = (id(node), strides, x.offset, inner)
-        if key not in numbers:
-            numbers[key] = len(arrays)
-            arrays.append(Array(kind, node, dtype, strides, x.offset))
-        return numbers[key]
-
-    # Operands are numbered before the body: until they are all known, its nodes count from below 0.
-    nodes = {node: i for i, node in enumerate(group.nodes)}
-    refs = [
-        [
-            nodes[x.node] + ~len(nodes)
-            if is_inside(x, group)
-            else operand(x, i < INNER.get(node.word, 0))
-            for i, x in enumerate(node.args)
-        ]
-        for node in (*group.nodes, *group.reductions)
-    ]
+    arrays, body, reduced_refs = _computed(group)
     count = len(arrays)
-    refs = [[r if r >= 0 else count + len(nodes) + 1 + r for r in found] for found in refs]
-    body = tuple(
-        [
-            (n.word, tuple([NAMES[x.node.dtype] for x in n.args]), NAMES[n.dtype], tuple(found))
-            for n, found in zip(group.nodes, refs, strict=False)
-        ]
-    )
+    numbers = {node: count + i for i, node in enumerate(group.nodes)}
     shape, axes = group.shape, group.axes or ()
     plain = row_major(shape)
+    arrays += [Array("m", node, NAMES[node.dtype], plain, 0) for node in stored]
     written = [n for n in group.nodes if n in group.pieces]
-    for node in stored:
-        arrays.append(Array("m", node, NAMES[node.dtype], plain, 0))
-    for node in written:
-        arrays.append(_piece(group.pieces[node], group.pieces[node].steps()))
-    stores = tuple([count + nodes[node] for node in (*stored, *written)])
+    arrays += [piece(group.pieces[n], group.pieces[n].steps()) for n in written]
+    stores = tuple([numbers[node] for node in (*stored, *written)])
     if body and {b[0] for b in body} == {"copy"} and len({a.dtype for a in arrays}) == 1:
         shape, arrays = as_bits(shape, arrays, group.squares)
         moved = arrays[0].dtype
         body = tuple([("copy", (moved,), moved, found) for *_, found in body])
     inner = as_they_lie([d for d in range(len(shape)) if d in axes and shape[d] != 1], arrays)
     outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
-    plain = row_major([n for d, n in enumerate(shape) if d not in axes])
-    for node in group.reductions:
-        place = group.pieces.get(node)
-        found = iter(plain if place is None else place.steps())
-        result = tuple([0 if d in axes else next(found) for d in range(len(shape))])
-        arrays.append(
-            Array("m", node, NAMES[node.dtype], result, 0)
-            if place is None
-            else replaced(_piece(place, result), dtype=NAMES[node.dtype])
-        )
+    arrays += _results(group, shape)
+    # Parts are wider.
     reductions = tuple(
         [
-            # Parts are wider.
             (n.attr[0], r, NAMES[n.args[0].node.dtype])
-            for n, (r,) in zip(group.reductions, refs[len(nodes) :], strict=True)
+            for n, r in zip(group.reductions, reduced_refs, strict=True)
         ]
     )
     joined = any(group.pieces[n].node.dtype != n.dtype for n in group.reductions
@@ -202,47 +155,75 @@ def instance(group: Group, stored: Sequence[Node]) -> Instance:
     column = bool(inner and outer) and _runs_along_kept(
         shape, outer, inner, arrays, count, bool(stores)
     )
-    kept, reduced = merged_loops(shape, outer, arrays), merged_loops(shape, inner, arrays)
-    strided = not reduced and is_narrow(kept, arrays)
+    loops = Loops(shape, outer, inner, arrays)
+    strided = not loops.reduced and is_narrow(loops.kept, arrays)
     if strided:
-        kept.sort(key=lambda loop: loop[0])
-    across = kept if column or not reduced else reduced
-    if across and stores:
-        along = across[-1][1][-1]
-        strided |= any(arrays[count + k].strides[along] != 1 for k in range(len(stores)))
-    if not kept and not reduced:
-        kept = [(1, [])]  # a scalar: one loop of one turn, whose strides do not matter
-    sizes = [n for n, _ in (*kept, *reduced)]
-    along = len(kept) - 1 if column or not reduced else len(sizes) - 1
-    loops = [dims for _, dims in (*kept, *reduced)]
-    strides = [
-        [a.strides[dims[-1]] if dims else 1 for dims in loops] if a.kind != "l" else []
-        for a in arrays
-    ]
-    for k in range(len(reductions)):
-        strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
-    steps = [
-        step_of(a, s[along] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)
-    ]
+        loops.kept.sort(key=lambda loop: loop[0])
+    strides = loops.strides(arrays, len(reductions))
+    steps = loops.steps(arrays, strides, column)
+    strided |= any(step != "u" for step in steps[count : count + len(stores)])
     spec = Spec(
-        len(kept),
-        len(reduced),
+        len(loops.kept),
+        len(loops.reduced),
         column,
-        tuple([(a.kind, a.dtype, s) for a, s in zip(arrays, steps, strict=False)]),
+        tuple([(a.kind, a.dtype, s) for a, s in zip(arrays[:count], steps, strict=False)]),
         body,
         stores,
         reductions,
         strided,
         joined=joined and bool(reductions),
     )
-    spec = with_size_classes(spec, sizes, may_be_parted(group))
-    made = Instance(spec, sizes, arrays, strides, *_units(spec, sizes, group.parts))
-    if not made.split:
-        return made
-    kept_sizes = sizes[: len(kept)]
+    spec = with_size_classes(spec, loops.sizes, may_be_parted(group))
+    made = Instance(spec, loops.sizes, arrays, strides, *_units(spec, loops.sizes, group.parts))
+    return _split(made, group) if made.split else made
+
+
+def _computed(group: Group) -> tuple[list[Array], tuple[Item, ...], list[int]]:
+    """What a group reads, the words of its body, and what of both its reductions read."""
+    operands = Operands()
+    # Operands are numbered before the body: until they are all known, its nodes count from below 0.
+    nodes = {node: i - len(group.nodes) for i, node in enumerate(group.nodes)}
+    refs = [
+        [
+            nodes[x.node]
+            if is_inside(x, group)
+            else operands.number(x, x.steps(), i < INNER.get(node.word, 0))
+            for i, x in enumerate(node.args)
+        ]
+        for node in (*group.nodes, *group.reductions)
+    ]
+    last = len(operands.arrays) + len(nodes)
+    refs = [[r if r >= 0 else last + r for r in found] for found in refs]
+    body = tuple(
+        [
+            (n.word, tuple([NAMES[x.node.dtype] for x in n.args]), NAMES[n.dtype], tuple(found))
+            for n, found in zip(group.nodes, refs, strict=False)
+        ]
+    )
+    return operands.arrays, body, [r for (r,) in refs[len(nodes) :]]
+
+
+def _results(group: Group, shape: tuple[int, ...]) -> list[Array]:
+    """Where reductions are stored, of strides over dimensions of which the reduced ones have 0."""
+    axes = group.axes or ()
+    plain = row_major([n for d, n in enumerate(shape) if d not in axes])
+    out = []
+    for node in group.reductions:
+        place = group.pieces.get(node)
+        found = iter(plain if place is None else place.steps())
+        strides = tuple([0 if d in axes else next(found) for d in range(len(shape))])
+        dtype = NAMES[node.dtype]
+        at = Array("m", node, dtype, strides, 0) if place is None else piece(place, strides)
+        out.append(replaced(at, dtype=dtype))
+    return out
+
+
+def _split(made: Instance, group: Group) -> Instance:
+    """With the strides of parts; of a group that has several, the run that gives them."""
+    kept = made.sizes[: made.spec.kept]
     # Parts of a row's result lie side by side, as do the results of columns.
-    apart = tuple(row_major(kept_sizes)), size_of(kept_sizes)
-    if not column:
+    apart = tuple(row_major(kept)), size_of(kept)
+    if not made.spec.column:
         apart = tuple([s * made.split[2] for s in apart[0]]), 1
     made = replaced(made, apart=apart)
     # A run of one part would take its results for the last ones.
@@ -271,64 +252,12 @@ def second_run(group: Group, made: Instance) -> Instance:
     for node in nodes:
         if node in group.pieces:
             at = len(found.arrays) - len(nodes) + nodes.index(node)
-            found.arrays[at] = _piece(group.pieces[node], ())
+            found.arrays[at] = piece(group.pieces[node], ())
     if type(made.spec) is not Spec:  # points, whose chunks are the parts
         units = made.units // made.chunks
         return replaced(found, units=units, chunk=0, chunks=1)
     _, parts, *rest = made.split
     return replaced(found, units=made.units // parts, split=(0, 1, *rest))
-
-
-ALIKE = {"b1": "u1", "c8": "f8"}
-"""What is copied as another dtype of as many bytes, of which there are shuffles."""
-
-
-def as_bits(
-    shape: tuple[int, ...], arrays: list[Array], squares: bool
-) -> tuple[tuple[int, ...], list[Array]]:
-    """Numbers of one dtype that are copied, as numbers of another; complex128 as pairs of float64.
-
-    So points and short rows of them are put together by shuffles too. `squares` are of whole
-    numbers.
-    """
-    dtype = arrays[0].dtype
-    if dtype != "c16" or squares:
-        return shape, [replaced(a, dtype=ALIKE.get(dtype, dtype)) for a in arrays]
-    return (*shape, 2), [
-        replaced(a, dtype="f8", strides=(*[2 * s for s in a.strides], 1), offset=2 * a.offset)
-        for a in arrays
-    ]
-
-
-def _piece(place: Value, strides: tuple[int, ...]) -> Array:
-    """A part of another array."""
-    return Array("m", place.node, NAMES[place.node.dtype], strides, place.offset)
-
-
-def is_narrow(loops: list[tuple[int, list[int]]], arrays: list[Array]) -> bool:
-    """Whether vectors run along a dimension in which elements lie apart, the last one being short.
-
-    A row takes as long as a vector: 10,000 rows of 2 took 90 µs, across them they take 15. Of
-    narrow numbers CPUs collect no vectors from many places.
-    """
-    if len(loops) < 2 or loops[-1][0] > NARROWEST:
-        return False
-    if has_narrow(arrays):
-        return False
-    return max([n for n, _ in loops]) >= GRAIN
-
-
-def has_narrow(arrays: list[Array]) -> bool:
-    """Whether elements of less than 4 bytes are among what is read and written."""
-    return any(a.kind == "m" and int(a.dtype[1:]) < 4 for a in arrays)
-
-
-def step_of(a: Array, stride: int) -> str:
-    if a.kind == "l" or stride == 0:
-        return "z"
-    if abs(stride) != 1 or (stride < 0 and (a.kind == "i" or a.dtype in PART)):
-        return "g"
-    return "u" if stride == 1 else "r"
 
 
 def _runs_along_kept(
@@ -363,35 +292,6 @@ def _runs_along_kept(
         # The mean of 100,000 points: 3 lanes of a vector for each, or vectors of each coordinate.
         return not (1 < behind <= NARROWEST and terms >= 4 * GRAIN)
     return column
-
-
-def as_they_lie(dims: list[int], arrays: list[Array]) -> list[int]:
-    """Reduced dimensions in the order in which all that is read lies in memory, if that is one.
-
-    Whether any of 3 x 33333 int8, transposed, is not 0: 1.2 ms along rows of 3, so 2 µs.
-    """
-    orders = {
-        tuple(sorted(dims, key=lambda d: -abs(a.strides[d])))
-        for a in arrays if a.kind == "m" and all(a.strides[d] for d in dims)
-    }  # fmt: skip
-    return list(orders.pop()) if len(orders) == 1 else dims
-
-
-def merged_loops(
-    shape: tuple[int, ...], dims: list[int], arrays: list[Array]
-) -> list[tuple[int, list[int]]]:
-    """(size, dimensions) of loops: neighbours that every array crosses in one stride are one."""
-    loops: list[tuple[int, list[int]]] = []
-    for d in dims:
-        if loops:
-            size, before = loops[-1]
-            if all(
-                a.kind == "l" or a.strides[before[-1]] == a.strides[d] * shape[d] for a in arrays
-            ):
-                loops[-1] = size * shape[d], [*before, d]
-                continue
-        loops.append((shape[d], [d]))
-    return loops
 
 
 def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:

@@ -8,7 +8,8 @@ from primal.engines.cpu.graph import row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels import lanes_of
 from primal.engines.cpu.kernels.takes import INNER
-from primal.engines.cpu.layout import EVEN, GRAIN, UNIT, Array, Instance
+from primal.engines.cpu.layout import EVEN, UNIT, Instance
+from primal.engines.cpu.layout.arrays import GRAIN, Array
 from primal.engines.cpu.layout.points import MANY
 
 SHORT, GATHERED = 32, 16

@@ -10,7 +10,8 @@ from primal.engines.cpu.graph import row_major, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.kernels.points import Pack, PointSpec
 from primal.engines.cpu.kernels.takes import INNER
-from primal.engines.cpu.layout import GRAIN, UNIT, Array, Instance
+from primal.engines.cpu.layout import UNIT, Instance
+from primal.engines.cpu.layout.arrays import GRAIN, Array
 
 COORDINATES = 8
 """Most of a point that are kept."""

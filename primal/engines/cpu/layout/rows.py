@@ -9,9 +9,10 @@ from primal.base.structures import replaced, structure
 from primal.engines.cpu import layout
 from primal.engines.cpu.code import LINE
 from primal.engines.cpu.graph import NAMES, Node, Value, row_major, size_of
-from primal.engines.cpu.kernels.rows import SCALAR_ROOM, RowSpec
+from primal.engines.cpu.kernels.rows import SCALAR_ROOM, Item, RowSpec
 from primal.engines.cpu.kernels.turned_rows import SIDE
-from primal.engines.cpu.layout import Address, Array, Instance, merged_loops, step_of
+from primal.engines.cpu.layout import COLUMNS, UNIT, Address, Instance
+from primal.engines.cpu.layout.arrays import GRAIN, Array, Loops, Operands
 from primal.engines.cpu.layout.flat import flattened, gathers_many, in_chunks
 from primal.engines.cpu.layout.points import MANY, over_points
 from primal.engines.cpu.layout.squares import over_squares
@@ -165,40 +166,92 @@ class RowInstance(Instance):
 
 def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     """The kernel of a group of several passes that stores these nodes and reductions."""
-    arrays: list[Array] = []
-    numbers: dict[Any, int] = {}
+    entries, again = _entries(group, stored)
+    arrays, items, reductions, numbers = _computed(group, entries, again)
+    count = len(arrays)
+    shape, axes = group.shape, group.axes or ()
+    inner = [d for d in range(len(shape)) if d in axes and shape[d] != 1]
+    outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
+    wide = [n for n in stored if n.word != "reduce" and n not in group.alone]
+    single = [n for n in stored if n.word == "reduce" or n in group.alone]
+    turned = is_packed(group, [*group.nodes, *group.reductions])
+    column = turned or outer[-1:] > inner[-1:]
+    length = size_of([shape[d] for d in inner])
+    latest = _latest(group, entries, again)
+    waiting = [
+        n for n in group.nodes
+        if n not in group.alone and n not in wide and latest.get(n, 0) > group.level[n]
+    ]  # fmt: skip
+    buffers, stack = _buffers(group, waiting, length, column)
+    across = iter(row_major(kept_shape(group)))
+    result_strides = tuple([0 if d in axes else next(across) for d in range(len(shape))])
+    arrays += buffers
+    arrays += [Array("m", node, NAMES[node.dtype], row_major(shape), 0) for node in wide]
+    arrays += [Array("m", node, NAMES[node.dtype], result_strides, 0) for node in single]
+    loops = Loops(shape, outer, inner, arrays)
+    loops.kept = loops.kept or [(1, [])]
+    kept, sizes = len(loops.kept), loops.sizes
+    strides = loops.strides(arrays, len(single))
+    steps = loops.steps(arrays[:count], strides, column)
+    if turned:
+        plain = row_major(sizes[kept - 1 :])
+        for k, a in enumerate(arrays[:count]):
+            if a.kind == "m" and tuple(strides[k][kept - 1 :]) == plain:
+                steps[k] = "t"
+    spec = RowSpec(
+        kept,
+        len(loops.reduced),
+        tuple([(a.kind, a.dtype, step) for a, step in zip(arrays, steps, strict=False)]),
+        items,
+        reductions,
+        tuple([numbers[n] for n in waiting]),
+        tuple([numbers[n] for n in wide]),
+        tuple([numbers[n] for n in single]),
+        column,
+        LINE if turned else min(1 << (sizes[kept - 1] - 1).bit_length(), LINE) * column,
+        turned,
+    )
+    if turned:
+        chunk, chunks = in_chunks(sizes[kept - 1], length)
+        units = size_of(sizes[: kept - 1]) * chunks
+        return RowInstance(spec, sizes, arrays, strides, units, chunk, chunks, stack=stack)
+    made = RowInstance(spec, sizes, arrays, strides, 1, 1, 1, stack=stack)
+    columns = [n for n in shape if n != 1][-1]
+    if length > (TALLEST if column else LONGEST // 8) or (
+        column and length > LOW and length * columns > WIDEST
+    ):
+        return _far(made, latest, group)
+    return _near(made)
 
-    def operand(x: Value, alone: bool) -> int:
-        node = x.node
-        kind = {"literal": "l", "iota": "i"}.get(node.word, "m")
-        strides = () if kind == "l" else row_strides(x, group, alone)
-        assert strides is not None
-        key = (id(node), strides, x.offset)
-        if key not in numbers:
-            numbers[key] = len(arrays)
-            arrays.append(Array(kind, node, NAMES[node.dtype], strides, x.offset))
-        return numbers[key]
 
-    every = [(node, node in group.alone) for node in group.nodes]
-    every += [(node, False) for node in group.reductions]
-    for node, alone in every:
+Entries = list[tuple[Node, int]]
+"""Nodes in order, each with its pass."""
+
+
+def _computed(
+    group: Group, entries: Entries, again: set[tuple[Node, int]]
+) -> tuple[list[Array], tuple[Item, ...], tuple[tuple[str, int, int], ...], dict[Node, int]]:
+    """What a group reads, what it computes of that in each pass, and the numbers of its nodes."""
+    operands = Operands()
+
+    def read(x: Value, reader: Node) -> int:
+        strides = row_strides(x, group, reader in group.alone)
+        assert strides is not None or x.node.word == "literal"
+        return operands.number(x, strides or ())
+
+    for node in (*group.nodes, *group.reductions):
         for x in node.args:
             if not is_held(x, group):
-                operand(x, alone)
-    count = len(arrays)
-    entries, again = _entries(group, stored)
+                read(x, node)
+    count = len(operands.arrays)
     made = {entry: count + i for i, entry in enumerate(entries)}
-    made.update({(n, 0): count + len(made) + i for i, n in enumerate(group.reductions)})
+    numbers = {node: n for (node, level), n in made.items() if level == group.level[node]}
+    numbers.update({n: count + len(made) + i for i, n in enumerate(group.reductions)})
 
     def ref(x: Value, reader: Node, level: int) -> int:
         if not is_held(x, group):
-            return operand(x, reader in group.alone)
-        if (x.node, level) in again:
-            return made[x.node, level]
-        return number_of(x.node)
-
-    def number_of(node: Node) -> int:
-        return made[node, 0 if node.word == "reduce" else group.level[node]]
+            return read(x, reader)
+        return made[x.node, level] if (x.node, level) in again else numbers[x.node]
 
     items = tuple(
         [
@@ -216,92 +269,46 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     reductions = tuple(
         [(n.attr[0], ref(n.args[0], n, group.level[n]), group.level[n]) for n in group.reductions]
     )
-    shape, axes = group.shape, group.axes or ()
-    inner = [d for d in range(len(shape)) if d in axes and shape[d] != 1]
-    outer = [d for d in range(len(shape)) if d not in axes and shape[d] != 1]
-    wide = [n for n in stored if n.word != "reduce" and n not in group.alone]
-    single = [n for n in stored if n.word == "reduce" or n in group.alone]
-    turned = is_packed(group, [*group.nodes, *group.reductions])
-    column = turned or outer[-1:] > inner[-1:]
-    along = iter(row_major([n for d, n in enumerate(shape) if d in axes]))
-    buffer_strides = tuple([next(along) if d in axes else 0 for d in range(len(shape))])
-    across = iter(row_major(kept_shape(group)))
-    result_strides = tuple([0 if d in axes else next(across) for d in range(len(shape))])
-    length = size_of([shape[d] for d in inner])
+    return operands.arrays, items, reductions, numbers
+
+
+def _latest(
+    group: Group, entries: Entries, again: set[tuple[Node, int]]
+) -> dict[Node, int]:
+    """The last pass that reads each node, but for what that pass computes again."""
     latest: dict[Node, int] = {}
     for n, level in [*entries, *[(n, group.level[n]) for n in group.reductions]]:
         for x in n.args:
             if (x.node, level) not in again:
                 latest[x.node] = max(latest.get(x.node, 0), level)
+    return latest
+
+
+def _buffers(
+    group: Group, waiting: Sequence[Node], length: int, column: bool
+) -> tuple[list[Array], int]:
+    """Where a row of each node waits for a later pass, on the stack; and bytes of it all."""
+    shape, axes = group.shape, group.axes or ()
+    along = iter(row_major([n for d, n in enumerate(shape) if d in axes]))
+    strides = tuple([next(along) if d in axes else 0 for d in range(len(shape))])
     buffers, stack = [], 0
-    for node in group.nodes:
-        if node in group.alone or node in wide:
-            continue
-        if latest.get(node, 0) > group.level[node]:
-            dtype = NAMES[node.dtype]
-            buffers.append(number_of(node))
-            arrays.append(Array("r", node, dtype, buffer_strides, stack))
-            stack += length * LINE if column else (-(-length * int(dtype[1:]) // LINE) + 1) * LINE
-    for node in wide:
-        arrays.append(Array("m", node, NAMES[node.dtype], row_major(shape), 0))
-    for node in single:
-        arrays.append(Array("m", node, NAMES[node.dtype], result_strides, 0))
-    kept, reduced = merged_loops(shape, outer, arrays), merged_loops(shape, inner, arrays)
-    if not kept:
-        kept = [(1, [])]
-    sizes = [n for n, _ in (*kept, *reduced)]
-    loops = [dims for _, dims in (*kept, *reduced)]
-    strides = [
-        [a.strides[dims[-1]] if dims else 0 for dims in loops] if a.kind != "l" else []
-        for a in arrays
-    ]
-    for k in range(len(single)):
-        strides[len(strides) - 1 - k] = strides[len(strides) - 1 - k][: len(kept)]
-    along_at = len(kept) - 1 if column else -1
-    steps = [
-        step_of(a, s[along_at] if s else 0) for a, s in zip(arrays[:count], strides, strict=False)
-    ]
-    if turned:
-        plain = row_major(sizes[len(kept) - 1 :])
-        for k, a in enumerate(arrays[:count]):
-            if a.kind == "m" and tuple(strides[k][len(kept) - 1 :]) == plain:
-                steps[k] = "t"
-    spec = RowSpec(
-        len(kept),
-        len(reduced),
-        tuple([(a.kind, a.dtype, step) for a, step in zip(arrays, steps, strict=False)]),
-        items,
-        reductions,
-        tuple(buffers),
-        tuple([number_of(n) for n in wide]),
-        tuple([number_of(n) for n in single]),
-        column,
-        LINE if turned else min(1 << (sizes[len(kept) - 1] - 1).bit_length(), LINE) * column,
-        turned,
-    )
-    if turned:
-        chunk, chunks = in_chunks(kept[-1][0], length)
-        units = size_of(sizes[: len(kept) - 1]) * chunks
-        return RowInstance(spec, sizes, arrays, strides, units, chunk, chunks, stack=stack)
-    made_of = RowInstance(spec, sizes, arrays, strides, 1, 1, 1, stack=stack)
-    columns = [n for n in shape if n != 1][-1]
-    if length > (TALLEST if column else LONGEST // 8) or (
-        column and length > LOW and length * columns > WIDEST
-    ):
-        return _far(made_of, latest, group)
-    return _near(made_of)
+    for node in waiting:
+        dtype = NAMES[node.dtype]
+        buffers.append(Array("r", node, dtype, strides, stack))
+        stack += length * LINE if column else (-(-length * int(dtype[1:]) // LINE) + 1) * LINE
+    return buffers, stack
 
 
 def _entries(
     group: Group, stored: Sequence[Node]
-) -> tuple[list[tuple[Node, int]], set[tuple[Node, int]]]:
+) -> tuple[Entries, set[tuple[Node, int]]]:
     """The nodes in order, each with its pass; and those that a later pass computes again.
 
     These are single words of at most one array that is read, and of what is one per row: to keep
     the result for a later pass takes as long, and is one more array in memory.
     """
     again: set[tuple[Node, int]] = set()
-    before: dict[Node, list[tuple[Node, int]]] = {}
+    before: dict[Node, Entries] = {}
     unread: set[Node] = set(group.nodes)
     for reader in (*group.nodes, *group.reductions):
         level = group.level[reader]
@@ -317,7 +324,7 @@ def _entries(
                 else:
                     unread.discard(node)
     unread.difference_update(stored)
-    entries: list[tuple[Node, int]] = []
+    entries: Entries = []
     for node in group.nodes:
         entries += before.get(node, [])
         if node not in unread:
@@ -345,7 +352,7 @@ def _near(made: RowInstance) -> RowInstance:
     outside, rows = size_of(sizes[: spec.kept - 1]), sizes[spec.kept - 1]
     length = size_of(sizes[spec.kept :])
     if spec.column:
-        chunk = max(layout.UNIT // length // layout.GRAIN * layout.GRAIN, layout.GRAIN)
+        chunk = max(UNIT // length // GRAIN * GRAIN, GRAIN)
         plane = LINE
     else:
         chunk, plane = min(max(BLOCK // length, 1), MOST, rows), SCALAR_ROOM
@@ -381,10 +388,10 @@ def _far(made: RowInstance, latest: dict[Node, int], group: Group) -> RowInstanc
             _near(made), runs=(run,), units=run.units, chunk=1, chunks=rows, memory=True,
             lent=lent, scratch=scratch, stack=0,
         )  # fmt: skip
-    chunk = min(layout.COLUMNS, rows) if spec.column else 1
+    chunk = min(COLUMNS, rows) if spec.column else 1
     chunks = -(-rows // chunk)
     parts = max(1, min(size // PART // (outside * chunks), MAX_PARTS))
-    least = ROWS_OF_BLOCK if spec.column else layout.GRAIN
+    least = ROWS_OF_BLOCK if spec.column else GRAIN
     turns = -(-most // parts)
     if divided == len(sizes) - 1 or spec.column:
         turns = -(-turns // least) * least
@@ -393,14 +400,14 @@ def _far(made: RowInstance, latest: dict[Node, int], group: Group) -> RowInstanc
     # What waits, then totals.
     count, sums = len(spec.held), max([_sums(spec, p) for p in range(spec.last + 1)])
     if spec.column:
-        wide = -(-rows // layout.GRAIN) * layout.GRAIN * 8
+        wide = -(-rows // GRAIN) * GRAIN * 8
         apart = [*[s * wide for s in row_major(sizes[: kept - 1])], 0]
         plane = outside * wide
         held = scratch, plane, tuple(apart)
         strides = tuple([s * parts * sums for s in apart])
         totals = scratch + count * plane, wide, sums * wide, strides
         scratch += (count + parts * sums) * plane
-        each = min(layout.GRAIN * 4, rows)
+        each = min(GRAIN * 4, rows)
     else:
         apart = list(row_major(sizes[:kept]))
         held = scratch, SCALAR_ROOM, tuple([s * count * SCALAR_ROOM for s in apart])

@@ -19,7 +19,8 @@ from primal.engines.cpu.code import LINE, SUFFIX, Module, itemsize
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.kernels import Spec, Writer, lanes_of
 from primal.engines.cpu.kernels.takes import INNER
-from primal.engines.cpu.layout import Instance, step_of
+from primal.engines.cpu.layout import Instance
+from primal.engines.cpu.layout.arrays import step_of
 from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.reader import smaller
 from primal.engines.cpu.routines.turns import HUGE, LEAST, crossed
