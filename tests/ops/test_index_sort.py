@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -13,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from primal.base.config import enable_x64
 from primal.base.native import extension
-from primal.ops.index.sort import LONG, argmax, argmin, sort, top_k
+from primal.ops.index.sort import LONG, argmax, argmin, sort, stable_order, top_k
 from tests.ops.laws import agree, check_batching, check_derivatives, compiled, eager, same
 
 RNG = np.random.default_rng(0)
@@ -128,6 +129,30 @@ def test_rows_sorted_by_vectors_are_those_of_numpy(dtype: Any, data: Any) -> Non
     np.testing.assert_array_equal(got, np.sort(exact))
     if n > 1:
         np.testing.assert_array_equal(extension.in_order(x[:, ::2]), np.sort(exact[:, ::2]))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("dtype", BY_VECTORS)
+def test_sorts_without_vectors_or_extension(
+    dtype: Any, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What other CPUs do, and installations without a C compiler."""
+    lesser = None
+    if not whole and extension is not None:
+        rest = {name: getattr(extension, name) for name in ("order", "zeros_in_order")}
+        lesser = SimpleNamespace(in_order=lambda x: None, **rest)
+    monkeypatch.setitem(sort.impl.__globals__, "extension", lesser)
+    for n in (7, 200, 3000):
+        x = RNG.choice(ODD, (n, 2)) if np.dtype(dtype).kind == "f" else RNG.integers(0, 9, (n, 2))
+        x[::3] = RNG.integers(0, 2**15, x[::3].shape)
+        x = x.astype(dtype)
+        for held, axis in ((x, 0), (np.asfortranarray(x), 0), (x.T, 1), (x[::2, 0], 0)):
+            order = np.argsort(held, axis, "stable")
+            want = np.take_along_axis(held, order, axis)
+            (found,) = sort.impl(held, dimension=axis, is_stable=True, num_keys=1)
+            np.testing.assert_array_equal(found, want)
+            np.testing.assert_array_equal(np.signbit(found[want == 0]), np.signbit(want[want == 0]))
+            np.testing.assert_array_equal(stable_order(held, axis), order)
 
 
 @pytest.mark.parametrize("repeats", [1, 40])

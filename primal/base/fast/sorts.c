@@ -25,10 +25,15 @@ static const int64_t places_64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 #define V_MASK(op) _mm512_##op##_epi64_mask
 #include "partitions.h"
 
+/* Where the numbers are looked at by which others are parted: another place in each process. By one
+   that is known a row can be written of which every parting takes eight numbers off (100,000 of
+   them took 48 ms, not 0.4). */
+static uint64_t sort_seed;
+
 /* A row of numbers as keys, and sorted keys as numbers. */
 #define SORT_ROW(name, number, key, width, key_of, number_of)                                      \
     AVX512 static void name(const number *x, npy_intp n, key *keys, number *out) {                 \
-        uint64_t random = 0;                                                                       \
+        uint64_t random = sort_seed;                                                               \
         for (npy_intp i = 0; i < n; i++)                                                           \
             keys[i] = key_of(x[i]);                                                                \
         sort_##width(keys, n, &random);                                                            \
@@ -84,6 +89,12 @@ static SortRow *row_sort(int type, npy_intp size) {
     return NULL;
 }
 #endif
+
+static void seed_sorts(void) {
+#ifdef __x86_64__
+    sort_seed = (uint64_t)PyObject_Hash(s_shape); /* of strings, drawn for each process */
+#endif
+}
 
 /* in_order(x): numbers sorted along the last axis, nan last, zeros of two signs in the order of
    their signs; None for other dtypes, or where the CPU has no vectors for it. */

@@ -90,7 +90,7 @@ class Compiler:
         elements = (_Element * 2)(_Element(2, code, len(code)), _Element(3, b"", 0))
         with self._lock:
             number = next(self._numbers)
-            if number % LOOKS == LOOKS - 1:
+            if self._full or number % LOOKS == LOOKS - 1:
                 self._full = mappings_left() < 8 * LOOKS
             if self._full:
                 raise MemoryError(
