@@ -104,6 +104,10 @@ class TracedProgram:
         return found
 
 
+MOST_SIGNATURES = 4096
+"""Signatures of a function that are kept, 6 to 20 kB each: a static argument that counts calls, or
+lengths that never come again, would fill the memory. Those in use are met again soon, so that the
+oldest may go whatever was used."""
 _by_function: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 _live: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
@@ -277,6 +281,8 @@ class JitFunction(Dispatcher, Lasting):
                     log_miss(self._fun, key, self._signatures, names)
                 found = self._trace(args, kwargs, free, numbers, spec, avals, at)
                 self._signatures[key] = found
+                for oldest in list(self._signatures)[:-MOST_SIGNATURES]:
+                    self._signatures.pop(oldest, None)
         return found, leaves, spec
 
     def _trace(

@@ -16,6 +16,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import jit, make_jaxpr
+from primal.api.jit import JitFunction
 from primal.base.config import cpu_engine
 from primal.ops.elementwise import add, mul, sin
 from primal.ops.spread import reduce_sum
@@ -485,6 +486,20 @@ def test_executables_of_functions_that_are_gone_are_let_go(monkeypatch, counts):
     assert counts()[1] == 19
     jit(lambda x: mul(x, 2.03125))(x)
     assert counts()[1] == 20
+
+
+def test_signatures_that_do_not_come_again_are_let_go(monkeypatch, counts):
+    monkeypatch.setitem(JitFunction._traced.__globals__, "MOST_SIGNATURES", 4)
+    f = jit(lambda x, n: mul(x, n + 0.28125), static_argnums=1)
+    x = arr(3)
+    for n in range(20):
+        np.testing.assert_array_equal(f(x, n), np.asarray(x) * (n + 0.28125))
+    assert f._cache_size() == 4 and counts()[0] == 20
+    f._forget()  # the last ones, which calls look at first
+    f(x, 19), f(x, 16)
+    assert counts()[0] == 20
+    np.testing.assert_array_equal(f(x, 3), np.asarray(x) * 3.28125)
+    assert counts()[0] == 21 and f._cache_size() == 4
 
 
 def test_eager_code_never_compiles(counts):
