@@ -11,6 +11,7 @@ a power of two divides, some sums across what was transposed.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from primal.scipy import special as sp
 from primal.scipy import stats as st
 from tests.engines.cpu.programs import staged
 
-SEEN = 20, 31, 51, 300, 400
+SEEN = 51, 300, 20, 31, 400
 NEW = 19, 29, 64, 161, 333
 NAMES = {
     "jnp": jnp, "np": np, "lax": lax, "nn": nn, "sp": sp, "sl": sl, "st": st, "sg": sg, "nd": nd,
@@ -168,9 +169,19 @@ def specs(row: str, n: int) -> set[Any]:
     return set(Plan(staged(fun, [*found.values()])[0], row).specs)
 
 
+def unseen(
+    kinds: Callable[[int], set[Any]], sizes: Iterable[int], seen: Iterable[int]
+) -> set[Any]:
+    """What is compiled at sizes and at none of those seen; most programs need one of these."""
+    left: set[Any] = set().union(*map(kinds, sizes))
+    for n in seen:
+        if not left:
+            break
+        left -= kinds(n)
+    return left
+
+
 @pytest.mark.skipif(_llvm.compiler().width < 64, reason="points are a kernel per length")
 @pytest.mark.parametrize("row", list(filter(None, map(str.strip, re.split("[;\n]", ROWS)))))
 def test_a_new_shape_compiles_nothing(row: str) -> None:
-    seen: set[Any] = set().union(*[specs(row, n) for n in SEEN])
-    for n in NEW:
-        assert not specs(row, n) - seen, n
+    assert not unseen(lambda n: specs(row, n), NEW, SEEN)
