@@ -80,6 +80,45 @@ def test_any_convolution(seed):
     assert not [s for s in made.plan.program.steps if isinstance(s, Library)]
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_elements_that_lie_apart(seed):
+    draw = random.Random(seed)
+    x, w, p = drawn(draw)
+    rank = len(p["padding"])
+    p |= {
+        "window_strides": (1,) * rank, "lhs_dilation": tuple(draw.choices([1, 2, 3, 4], k=rank)),
+        "rhs_dilation": tuple(draw.choices([1, 2, 3], k=rank)),
+        "padding": tuple((draw.randint(-1, 5), draw.randint(3, 6)) for _ in range(rank)),
+    }  # fmt: skip
+    x, w = array(x), array(w, seed=1)
+    agree(x, w, p, terms=100)
+    for a in (x, w):
+        a.flat[draw.randrange(a.size)] = draw.choice([np.inf, -np.inf, np.nan])
+        agree(x, w, p, terms=100)
+
+
+def convolutions(made):
+    return [s for s in made.plan.steps if getattr(s, "name", "") == "convolution"]
+
+
+@pytest.mark.parametrize("between", [(2, 2), (3, 1), (4, 5)])
+def test_zeros_between_elements_are_not_multiplied(between):
+    """Every tap is one of a single phase."""
+    p = params(lhs_dilation=between, padding=((2, 2), (2, 2)))
+    made = agree(array((2, 9, 10, 4)), array((3, 3, 4, 20), seed=1), p, terms=36)
+    assert sum(s.terms for s in convolutions(made)) == 36
+
+
+@pytest.mark.parametrize(
+    ("numbers", "x", "w"),
+    [(NHWC, (2, 9, 34, 20), (3, 3, 20, 3)), (MIXED, (2, 20, 9, 34), (3, 20, 3, 3))],
+)
+def test_few_features_are_rows(numbers, x, w):
+    made = agree(array(x), array(w, seed=1), params(numbers), terms=180)
+    (step,) = convolutions(made)
+    assert step.outs[0].shape == (2, 3, 9, 34)
+
+
 @pytest.mark.parametrize("numbers", [NHWC, NCHW], ids=["NHWC", "NCHW"])
 def test_long_sums_in_blocks(numbers):
     """The gradient of the window: sums over a batch and its places."""

@@ -11,12 +11,15 @@ BLAS then packs is written once more.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.base import dtypes
+from primal.base.structures import replaced, structure
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import NATIVE, Value, row_major, size_of, sliced, transposed
 from primal.engines.cpu.products import SPEED
@@ -36,6 +39,9 @@ LEAST_UNITS = 6
 FEW, LONG = 32, 4096
 """Results, an eighth as many per place, and terms of each from which they are reductions (3 x 3
 places of windows of 1000 x 1000: 4.8 to 1.2 ms, with the copies that pad)."""
+TURNED = 4
+"""Taps from which x is turned, so that lanes run along places, where features fill few of them: 56
+x 56 places of 3 features, of 4 x 4 taps of 64, 0.97 ms along these, 0.28 so."""
 MOST_TAPS = 32
 """Windows up to this size are written out where every feature has a window of its own, and in loops
 that of the only one (a turn of 3 in 1000 numbers 770 to 165 ns, JAX 400; of 3 x 3 in 32 x 32 with
@@ -86,57 +92,99 @@ def convolution(
     if NATIVE.get(work) not in ("f4", "f8"):
         raise Unsupported(f"conv_general_dilated in {work}")
     x, w = k.held(k.convert(x, work)), k.held(k.convert(w, work))
-    places = len(padding) == 1 and (x.shape[xs[2]], w.shape[ws[2]]) == (x.size, w.size)
-    if places and _is_signal(x, w, padding[0], (*window_strides, *lhs_dilation), rhs_dilation[0]):
-        value = _signal(k, x, w, padding[0], rhs_dilation[0])
-        shape = tuple([value.size if d == os[2] else 1 for d in range(3)])
-        return k.convert(k.reshape(value, shape), out)
-    edges = [(0, 0, 0)] * x.ndim
-    for d, (low, high), between in zip(xs[2:], padding, lhs_dilation, strict=True):
-        edges[d] = (low, high, between - 1)
-    if any(e != (0, 0, 0) for e in edges):
-        x = k.pad(x, k.literal(0, work), tuple(edges))
     x, w = transposed(x, xs), transposed(w, ws)
-    counts = tuple(
-        [
-            (n - ((m - 1) * far + 1)) // step + 1
-            for n, m, step, far in zip(
-                x.shape[2:], w.shape[2:], window_strides, rhs_dilation, strict=True
-            )
-        ]
-    )
-    groups = feature_group_count * batch_group_count
-    batch = x.shape[0] // batch_group_count
-    each = w.shape[0] // groups
-    dims = (batch, w.shape[0], *counts)
-    if not size_of(dims):
-        raise Unsupported("no elements")
     order = tuple([os.index(i) for i in range(len(os))])  # place in dims of output dimension i
+    by = Windows(
+        window_strides, padding, lhs_dilation, rhs_dilation, feature_group_count, batch_group_count
+    )
+    return k.convert(_sums(k, x, w, by, order), out)
+
+
+@structure
+class Windows:
+    """How windows lie: their places' steps, what is before and behind each dimension of x, how far
+    apart its elements are and the taps of w; in how many groups features and images are."""
+
+    strides: Ints
+    padding: Sequence[tuple[int, int]]
+    between: Ints
+    apart: Ints
+    groups: int
+    batches: int
+
+    def counts(self, x: Value, w: Value) -> Ints:
+        """The number of places in each dimension."""
+        fields = self.strides, self.padding, self.between, self.apart
+        return tuple(
+            [
+                ((n - 1) * between + low + high - (m - 1) * apart) // step + 1
+                for n, m, step, (low, high), between, apart in zip(
+                    x.shape[2:], w.shape[2:], *fields, strict=True
+                )
+            ]
+        )
+
+
+def _sums(k: Any, x: Value, w: Value, by: Windows, order: Ints) -> Value:
+    """out[n, o, p] of x[n, c, q] and w[o, c, t], its dimensions in `order`."""
+    counts = by.counts(x, w)
+    if len(counts) == 1 and (x.shape[2], w.shape[2]) == (x.size, w.size):
+        if _is_signal(x, w, by.padding[0], (*by.strides, *by.between), by.apart[0]):
+            value = _signal(k, x, w, by.padding[0], by.apart[0])
+            return transposed(k.reshape(value, (1, 1, value.size)), order)
+    groups = by.groups * by.batches
+    batch, each = x.shape[0] // by.batches, w.shape[0] // groups
+    dims = (batch, w.shape[0], *counts)
+    if min(dims) <= 0:
+        raise Unsupported("no elements")
+    width = _llvm.compiler().width
+    lanes = width // x.dtype.itemsize
+    turned = (order[-1], x.steps()[-1]) != (x.ndim - 1, 1) and size_of(w.shape[2:]) >= TURNED
+    if turned and by.strides[-1] == 1 and _few_to_many(each, counts[-1] // by.between[-1], lanes):
+        if set(by.between) == {1}:
+            x = _padded(k, x, by, range(x.ndim))
+            by = replaced(by, padding=((0, 0),) * len(counts))
+        x = x if x.steps()[-1] == 1 else k.copy(x)
+        return transposed(_sums(k, x, w, by, tuple(range(x.ndim))), order)
+    if set(by.between) != {1} == set(by.strides):
+        return _by_phases(k, x, w, by, order)
+    x = _padded(k, x, by, sorted(range(x.ndim), key=lambda d: -x.steps()[d]))
     if size_of(counts) == 1 and groups == 1:
-        return k.convert(_at_one_place(k, x, w, order, rhs_dilation), out)
+        return _at_one_place(k, x, w, order, by.apart)
     few = size_of(dims) <= FEW and size_of(dims[:2]) <= FEW // 8
     if groups == 1 and few and size_of(w.shape[1:]) >= LONG:
-        return k.convert(_few(k, x, w, dims, order, window_strides, rhs_dilation), out)
+        return _few(k, x, w, dims, order, by.strides, by.apart)
     # Strides of x for groups, batch and places, and for features and window.
     sx, sw = x.steps(), w.steps()
-    inside = x.shape[1] // feature_group_count
-    split = batch * sx[0] if batch_group_count > 1 else inside * sx[1]
-    places = [step * s for step, s in zip(window_strides, sx[2:], strict=True)]
-    taps = [far * s for far, s in zip(rhs_dilation, sx[2:], strict=True)]
-    one_each = inside == 1 and each == 1 and batch_group_count == 1
+    inside = x.shape[1] // by.groups
+    split = batch * sx[0] if by.batches > 1 else inside * sx[1]
+    places = [step * s for step, s in zip(by.strides, sx[2:], strict=True)]
+    taps = [far * s for far, s in zip(by.apart, sx[2:], strict=True)]
+    one_each = inside == 1 and each == 1 and by.batches == 1
     if one_each and (groups > 1 or k.path) and size_of(w.shape[2:]) <= MOST_TAPS:
-        return k.convert(_written(k, x, w, dims, order, places, taps), out)
+        return _written(k, x, w, dims, order, places, taps)
     inner = [
         (n, (a, b)) for n, a, b in zip((inside, *w.shape[2:]), (sx[1], *taps), sw[1:], strict=True)
     ]
-    last = os.index(len(os) - 1)
-    width = _llvm.compiler().width
-    lanes = width // work.itemsize
+    last = order[-1]
     if last >= 2 and places[last - 2] == 1 and 2 * counts[last - 2] >= lanes:
-        value = _along_places(k, x, w, dims, order, groups, each, split, places, inner, last, width)
-    else:
-        value = _along_features(k, x, w, dims, order, groups, each, split, places, inner, width)
-    return k.convert(value, out)
+        return _along_places(k, x, w, dims, order, groups, each, split, places, inner, last, width)
+    return _along_features(k, x, w, dims, order, groups, each, split, places, inner, width)
+
+
+def _few_to_many(features: int, places: int, lanes: int) -> bool:
+    """Whether features fill at most half of a vector, and places half as much again of theirs."""
+    return 2 * features <= lanes <= 2 * places and 3 * features * -(-places // lanes) <= 2 * places
+
+
+def _padded(k: Any, x: Value, by: Windows, order: Sequence[int]) -> Value:
+    """x with its edges, if there are any, which lies in the order of these dimensions then."""
+    edges = [(low, high, n - 1) for (low, high), n in zip(by.padding, by.between, strict=True)]
+    edges = [(0, 0, 0), (0, 0, 0), *edges]
+    if all(e == (0, 0, 0) for e in edges):
+        return x
+    made = k.pad(transposed(x, order), k.literal(0, x.dtype), tuple([edges[d] for d in order]))
+    return transposed(made, [order.index(d) for d in range(x.ndim)])
 
 
 def _of_integers(
@@ -172,6 +220,73 @@ def _of_integers(
     across = k.binary("add", products(high, least, 16), products(low, most, 16))
     half = k.literal(16, work)
     return k.binary("add", products(low, least, 16), k.binary("shift_left", across, half))
+
+
+def _by_phases(k: Any, x: Value, w: Value, by: Windows, order: Ints) -> Value:
+    """A convolution of elements that lie apart, of each window those taps that fall on elements.
+
+    Which they are is the same for places as far apart as the elements are: each phase of these is
+    a convolution of x as it is, with every so many-th tap. As one of x between zeros, the gradient
+    of windows that stride by two in two dimensions multiplies four times as much.
+    """
+    far, rank = by.between, len(by.between)
+    counts = by.counts(x, w)
+    dims = [x.shape[0] // by.batches, w.shape[0]]
+    dims += [-(-n // f) for n, f in zip(counts, far, strict=True)]
+    # From tap to tap of a phase, and from element to element.
+    steps = [f // math.gcd(f, apart) for f, apart in zip(far, by.apart, strict=True)]
+    inside = [s * apart // f for s, apart, f in zip(steps, by.apart, far, strict=True)]
+    # Of each dimension, and each phase of it that has taps: the first, and the elements it meets.
+    phases: list[dict[int, tuple[int, int, int]]] = []
+    for i, m in enumerate(w.shape[2:]):
+        found = {}
+        for r, t in itertools.product(range(far[i]), range(min(steps[i], m))):
+            at, off = divmod(r + t * by.apart[i] - by.padding[i][0], far[i])
+            if not off:
+                found[r] = t, at, at + dims[2 + i] + (m - 1 - t) // steps[i] * inside[i]
+        phases.append(found)
+    starts = [min([a for _, a, _ in found.values()], default=0) for found in phases]
+    stops = [max([b for _, _, b in found.values()], default=1) for found in phases]
+    edges = tuple([(-a, b - n) for a, b, n in zip(starts, stops, x.shape[2:], strict=True)])
+    by = replaced(by, padding=edges, between=(1,) * rank, apart=tuple(inside))
+    x = k.held(_padded(k, x, by, sorted(range(x.ndim), key=lambda d: -x.steps()[d])))
+    by = replaced(by, padding=((0, 0),) * rank)
+    shape = [dims[d] for d in order]
+    turns = list(itertools.product(*[range(f) for f in far]))
+    made, on_elements = [], np.zeros((len(turns), *w.shape[2:]), np.bool_)
+    for turn, phase in enumerate(turns):
+        if not all(r in found for r, found in zip(phase, phases, strict=True)):
+            made.append(k.broadcast_in_dim(k.literal(0, x.dtype), (1, *shape), ()))
+            continue
+        met = [found[r] for r, found in zip(phase, phases, strict=True)]
+        taps = tuple([slice(t, None, step) for (t, _, _), step in zip(met, steps, strict=True)])
+        on_elements[turn][taps] = True
+        first = [0, 0, *[a - start for (_, a, _), start in zip(met, starts, strict=True)]]
+        stop = [*x.shape[:2], *[b - start for (_, _, b), start in zip(met, starts, strict=True)]]
+        elements = sliced(x, first, stop, (1,) * x.ndim)
+        window = sliced(w, (0, 0, *[t for t, _, _ in met]), w.shape, (1, 1, *steps))
+        made.append(k.reshape(_sums(k, elements, window, by, order), (1, *shape)))
+    value = k.concatenate(made, 0)
+    lost = k.broadcast_in_dim(_of_zeros(k, w, on_elements), value.shape, (0, 1 + order.index(1)))
+    # Each phase's dimension comes behind that of its places, and is one with it.
+    value = k.reshape(k.binary("add", value, lost), (*far, *shape))
+    turned = [i for d, n in enumerate(order) for i in ((rank + d,) if n < 2 else (rank + d, n - 2))]
+    whole = tuple([dims[n] * (far[n - 2] if n >= 2 else 1) for n in order])
+    value = k.reshape(transposed(value, turned), whole)
+    return sliced(value, (0,) * x.ndim, [(*dims[:2], *counts)[n] for n in order], (1,) * x.ndim)
+
+
+def _of_zeros(k: Any, w: Value, met: Any) -> Value:
+    """What the zeros between elements add to each phase and feature: 0, or NaN where a tap that
+    falls on one is not finite. `met`: which taps of a phase fall on elements."""
+    zero = k.literal(0, w.dtype)
+    products = k.binary("mul", w, k.broadcast_in_dim(zero, w.shape, ()))
+    sums = k.reduce("add", products, (1,))
+    shape = (met.shape[0], *sums.shape)
+    taps = tuple(range(2, len(shape)))
+    met = k.broadcast_in_dim(k.constant(met, Aval(met.shape, met.dtype)), shape, (0, *taps))
+    sums = k.broadcast_in_dim(sums, shape, tuple(range(1, len(shape))))
+    return k.reduce("add", k.select_n(met, sums, k.broadcast_in_dim(zero, shape, ())), taps)
 
 
 def _at_one_place(k: Any, x: Value, w: Value, order: Ints, rhs_dilation: Ints) -> Value:
