@@ -26,6 +26,12 @@ def norm(x: Any, g: Any, b: Any) -> Any:
     return (x - mean) / jnp.sqrt(var + 1e-5) * g + b
 
 
+def masked(x: Any) -> Any:
+    scores = x * 0.5
+    later = jnp.arange(9)[:, None] < jnp.arange(40)
+    return nn.softmax(jnp.where(later, -1e9, scores))
+
+
 def close(f: Any, *xs: Any) -> Any:
     made = built(f, *xs)
     for got, want in zip(made.execute(list(xs)), numpy_run(f, *xs), strict=True):
@@ -39,6 +45,7 @@ CASES: dict[str, Any] = {
     "softmax": (nn.softmax, (X,), 1),
     "log_softmax": (nn.log_softmax, (X,), 1),
     "logsumexp": (lambda x: nn.logsumexp(x, axis=-1), (X,), 1),
+    "masked, once what is masked is made": (masked, (X4,), 2),
     "of four dimensions": (lambda x: nn.softmax(x) * 2, (X4,), 1),
     "of a transpose": (lambda x: nn.softmax(x.T), (X,), 1),
     "layer norm": (norm, (X, G, G), 1),

@@ -10,7 +10,7 @@ that group, element for element, or by steps before it; so the order needs no ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ class Schedule:
     def _element(self, node: Node) -> None:
         if self._in_rows(node):
             return
-        lowest, inside = 0, -1
+        inside, before = -1, {-1}
         for x in node.args:
             base = x.node
             if base.block is not self:  # it was there before
@@ -139,9 +139,15 @@ class Schedule:
             if x.is_node and self._in_register(base) and x.shape == node.shape:
                 inside = max(inside, base.step)
             else:
-                lowest = max(lowest, base.step + 1)
-        if inside >= lowest and self._fits(inside, node) and not self.steps[inside].passes:
-            self._gather([x.node for x in node.args if x.is_node], inside)
+                before.add(base.step)
+        lowest = max(before) + 1
+        if inside >= 0 and self._fits(inside, node) and not self.steps[inside].passes:
+            read = [x.node for x in node.args if x.is_node]
+            if inside >= lowest:
+                self._gather(read, inside)
+            else:
+                waiting = [n for n in read if n.step not in before]
+                inside = max(inside, self._postponed(waiting, node.shape))
         lowest = max(lowest, inside)
         group = self._joinable(node, lowest, inside)
         if group is None:
@@ -180,6 +186,19 @@ class Schedule:
             last.inner |= group.inner
             last.padded |= group.padded
             self.steps[step] = Group(self, step, group.shape)
+
+    def _postponed(self, nodes: Sequence[Node], shape: tuple[int, ...]) -> int:
+        """The number of a step behind all others that the groups of nodes moved to; or -1.
+
+        A mask made between scores and their softmax would keep them apart.
+        """
+        group = Group(self, len(self.steps), shape)
+        self.steps.append(group)
+        self._gather(nodes, group.number)
+        if group.nodes:
+            return group.number
+        self.steps.pop()
+        return -1
 
     def _may_take(self, group: Group, other: Group) -> bool:
         """Whether a group stays within its bounds with the nodes of another one, and one more."""
