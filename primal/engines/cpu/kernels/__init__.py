@@ -17,7 +17,7 @@ operand, store and reduction what `Spec` says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from primal.base.structures import structure
@@ -246,7 +246,7 @@ class Writer:
     def nest(self, d: int, places: list[str], first: str, last: str) -> list[str]:
         """The body over [first, last) of loop d, and over all of those inside."""
         if d == self.spec.kept - 1:
-            self.scalars(places, d)
+            self.scalars(places)
             self.elementwise(places, first, last)
             return []
         inner = self.range if d == self.spec.kept - 2 else ("0", self.sizes[d + 1])
@@ -261,11 +261,16 @@ class Writer:
 
     # Moving through the iteration space.
 
-    def moved(self, places: list[str], by: list[tuple[int, str]]) -> list[str]:
-        """The addresses, and first values of counts, after going to indices of loops."""
+    def moved(
+        self, places: list[str], by: list[tuple[int, str]], only: Container[int] | None = None
+    ) -> list[str]:
+        """The addresses, and first values of counts, after going to indices of loops.
+
+        `only`: of the places with these numbers, as LLVM takes its time to find what is not read.
+        """
         c, out = self.c, []
         for i, place in enumerate(places):
-            strides = self.strides[i]
+            strides = self.strides[i] if only is None or i in only else ()
             for d, index in by if strides else ():
                 if d >= len(strides):  # a reduction's result does not move along reduced loops
                     continue
@@ -298,10 +303,12 @@ class Writer:
             value = c.new(f"bitcast i{bits} {value} to {scalar}")
         return c.splat(scalar, value)
 
-    def scalars(self, places: list[str], inner: int) -> None:
+    def scalars(self, places: list[str], only: Container[int] | None = None) -> None:
         """Read what does not move along the vectors."""
         for i, (kind, _, step) in enumerate(self.spec.operands):
             if kind == "l" or step != "z" or i in self.inner:
+                continue
+            if only is not None and i not in only:
                 continue
             self.splats[i] = self.splat_of(i, places[i])
             self.invert(i, self.splats[i])
@@ -426,7 +433,7 @@ class Writer:
             return interleaved.contiguous(c, dtype, place, index, mask)
         kept = MEMORY[dtype]
         t = c.vec(kept)
-        p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
+        p = place if index == "0" else c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
         if mask is None:
             out = c.new(f"load {t}, ptr {p}, align {itemsize(dtype)}")
         else:
@@ -446,7 +453,7 @@ class Writer:
         t = c.vec(kept)
         if dtype == "b1":
             value = c.new(f"zext {c.vec('i1')} {value} to {t}")
-        p = c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
+        p = place if index == "0" else c.new(f"getelementptr {kept}, ptr {place}, i64 {index}")
         if mask is None:
             c.do(f"store {t} {value}, ptr {p}, align {itemsize(dtype)}")
             return

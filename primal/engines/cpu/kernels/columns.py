@@ -35,7 +35,7 @@ def _by_strips(w: Any, places: list[str], first: str, last: str) -> None:
         d: int, i: str, places: list[str], totals: list[str], mask: str | None
     ) -> list[str]:
         if d == w.rank:
-            w.scalars(places, spec.kept - 1)
+            w.scalars(places)
             out: list[str] = w.combined(totals, w.computed(places, i, mask), None)
             return out
         firsts = [(t, v) for (t, _), v in zip(w.first_values(), totals, strict=True)]
@@ -138,7 +138,7 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
 
             def add(j: str, totals: list[str]) -> list[str]:
                 here = w.moved(places, [(d, j)])
-                w.scalars(here, spec.kept - 1)
+                w.scalars(here)
                 out: list[str] = w.combined(totals, w.computed(here, i, mask), None)
                 return out
 
@@ -152,7 +152,7 @@ def _by_blocks(w: Any, places: list[str], first: str, last: str) -> None:
     def row(d: int, places: list[str]) -> list[str]:
         """One row, while the next one is asked for."""
         known = dict(w.splats)
-        w.scalars(places, spec.kept - 1)
+        w.scalars(places)
         following = w.moved(places, [(d, "1")])
         ahead = [k for k, o in enumerate(spec.operands) if (o[0], o[2]) == ("m", "u")]
 

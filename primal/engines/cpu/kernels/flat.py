@@ -125,7 +125,7 @@ class Flat:
     def begin(self, places: list[str], last: str) -> None:
         """Read what repeats in each row, or is the same in all, before rows up to `last`."""
         w, self.last = self.w, last
-        w.scalars(places, self.points)
+        w.scalars(places)
         for k, (_, dtype, step) in enumerate(w.spec.operands):
             if k in self.tables and step == "p":
                 self.repeated(k, MEMORY[dtype], self.values(k, dtype, places[k]))

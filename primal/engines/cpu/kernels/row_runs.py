@@ -119,6 +119,8 @@ class Runs:
 
     def at(self, place: str, index: str, stride: str) -> str:
         """A place so many strides behind another."""
+        if index == "0":
+            return place
         c = self.c
         by = c.new(f"mul i64 {index}, {stride}")
         return str(c.new(f"getelementptr i8, ptr {place}, i64 {by}"))

@@ -81,6 +81,25 @@ class RowSpec:
         read = [(k, i[4] - i[5]) for i in self.items for k in i[3]]
         return sorted({k for k, at in read if k in made and at > made[k]})
 
+    def placed(self, number: int) -> set[int]:
+        """Numbers of the places that a pass reads and writes, and what stands behind it: those of
+        operands, buffers, what is stored, results, in this order."""
+        items, reductions = len(self.operands), len(self.operands) + len(self.items)
+        made: set[int] = set()
+        read: set[int] = set()
+        for k, (_, _, _, refs, at, alone) in enumerate(self.items):
+            if at == number + alone:
+                made.add(items + k)
+                read.update(refs)
+        for k, (_, ref, at) in enumerate(self.reductions):
+            if at == number:
+                made.add(reductions + k)
+                read.add(ref)
+        kept = (*self.buffers, *self.stores, *self.results)
+        return {r for r in read if r < items} | {
+            items + k for k, n in enumerate(kept) if n in made or n in read
+        }
+
     @property
     def dtypes(self) -> list[str]:
         """The dtypes of operands, items, reductions."""
@@ -167,7 +186,7 @@ class _Rows(Writer):
                 self.splats, self.inverses = map(dict, literals)
                 places = self.moved(bases, outer)
                 self.kept_at, self.given_at = runs.moved(outer)
-                self.scalars(places, last)
+                self.scalars(places)
 
                 def some_rows() -> None:
                     strips(
@@ -181,9 +200,11 @@ class _Rows(Writer):
 
             def turn(number: int, i: str, _: list[str]) -> list[str]:
                 self.splats, self.inverses = map(dict, literals)
-                places = self.moved(bases, [*outer, (last, i)])
+                placed = spec.placed(number)
+                places = self.moved(bases, [*outer, (last, i)], placed)
                 mine = c.new(f"mul i64 {c.new(f'sub i64 {i}, {first}')}, {room}")
-                for k in range(len(spec.operands), len(spec.operands) + len(spec.buffers)):
+                here = range(len(spec.operands), len(spec.operands) + len(spec.buffers))
+                for k in placed.intersection(here):
                     places[k] = c.new(f"getelementptr i8, ptr {places[k]}, i64 {mine}")
                 # Apart, units are rows.
                 self.kept_at = c.new(f"getelementptr i8, ptr {kept_at}, i64 {mine}")
@@ -233,7 +254,7 @@ class _Rows(Writer):
         for k, block in blocks.items():
             if k < len(types):
                 turn(c, True, types[k], far[k], self.length, left, block)
-        self.scalars(places, spec.kept - 1)
+        self.scalars(places)
         self.columns(places, "0", self.mask("0", left))
         for number, k in zip(spec.stores, [k for k in blocks if k >= len(types)], strict=True):
             turn(c, False, self.dtypes[number], far[k], self.length, left, blocks[k])
@@ -387,6 +408,7 @@ class _Rows(Writer):
             self.invert(r, values[r])
         monoids = [(m, w) for (m, _), w in zip(sums, wides, strict=True)]
         firsts = [(c.vec(SCALAR[w]), constant(c, w, identity(m, w))) for m, w in monoids]
+        placed = spec.placed(number)
 
         def inner(places: list[str], i: str, mask: str | None, totals: list[str]) -> list[str]:
             here = dict(values)
@@ -422,10 +444,10 @@ class _Rows(Writer):
             if d < self.rank - 1 + spec.column:
                 return c.loop(
                     *self.bounds(d), "1", carried,
-                    lambda i, now: nest(d + 1, self.moved(places, [(d, i)]), now),
+                    lambda i, now: nest(d + 1, self.moved(places, [(d, i)], placed), now),
                 )  # fmt: skip
             known = dict(self.splats)
-            self.scalars(places, d)
+            self.scalars(places, placed)
             if spec.column:
                 out = inner(places, at, lanes, totals)
             else:

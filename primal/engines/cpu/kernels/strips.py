@@ -31,7 +31,8 @@ def strips(
         now = c.loop(start, whole, step, carried, lambda i, now: turn(i, None, now))
         given = list(zip(types, now, strict=True))
         mask = w.mask(c.new(f"and i64 {size}, {-c.lanes}"), size) if size else w.mask(whole, stop)
-        out: list[str] = c.loop(whole, stop, step, given, lambda i, now: turn(i, mask, now))
+        left = c.new(f"icmp slt i64 {whole}, {stop}")
+        out: list[str] = c.guarded(left, given, lambda: turn(whole, mask, now))
         return out
 
     # The body once: both are turns of one loop around, outside of which masks are known.

@@ -25,7 +25,7 @@ def reduce_row(w: Any, places: list[str]) -> None:
                 lambda i, now: nest(d + 1, w.moved(places, [(d, i)]), now),
             )  # fmt: skip
             return turns
-        w.scalars(places, d)
+        w.scalars(places)
         start, stop = w.bounds(d)
         return along_row(
             w, start, stop, w.monoids(), firsts,

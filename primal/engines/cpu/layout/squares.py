@@ -121,7 +121,7 @@ class _Squares(Writer):
 
             def row(r: str, begin: str, stop: str) -> list[str]:
                 here = self.moved(places, [(len(outer), r)])
-                self.scalars(here, spec.kept - 1)
+                self.scalars(here)
 
                 def vector(i: str, _: list[str]) -> list[str]:
                     values = self.evaluated(here, i, None)
