@@ -57,6 +57,7 @@
 #include "fast/polynomials.c"
 #include "fast/shared.c"
 #include "fast/sums.c"
+#include "fast/products.c"
 #include "fast/extrema.c"
 #include "fast/choices.c"
 #include "fast/orders.c"
@@ -171,6 +172,8 @@ static PyMethodDef module_methods[] = {
     {"widened", widened, METH_O, "Narrow floats as float32."},
     {"narrowed", (PyCFunction)(void (*)(void))narrowed, METH_FASTCALL,
      "narrowed(x, dtype): float32 as narrow floats."},
+    {"multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL,
+     "multiply(gemm, x, y): products of matrices in pieces that threads share, or None."},
     {"sum_rows", sum_rows, METH_O, "Sums of float32 along the last axis, as NumPy adds."},
     {"sum_columns", (PyCFunction)(void (*)(void))sum_columns, METH_FASTCALL,
      "sum_columns(x, axis, block): sums along another axis, in blocks."},

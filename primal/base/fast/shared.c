@@ -9,7 +9,7 @@
 
 typedef void Work(void *what, npy_intp unit);
 
-enum { MOST_HELPERS = 3, LOOKS = 500, PATIENCE = 200000, ALONE = 256, MOST_UNITS = 1 << 20 };
+enum { MOST_HELPERS = 3, LOOKS = 500, PATIENCE = 200000, ALONE = 30000000, MOST_UNITS = 1 << 20 };
 #define WORTH ((size_t)2 << 20) /* bytes: less lies in a cache of the core that wrote it */
 #define UNIT_BITS 20
 
@@ -25,9 +25,17 @@ static struct {
     pthread_mutex_t busy, sleeping;
     pthread_cond_t wake;
     _Atomic int wanted;
-    int helpers, alone; /* alone: jobs that the caller does so */
+    int helpers;
+    int64_t alone; /* the time until which callers do their jobs so */
 } crew = {.busy = PTHREAD_MUTEX_INITIALIZER, .sleeping = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER};
+
+/* In nanoseconds, as PATIENCE and ALONE are. */
+static int64_t time_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
 
 static inline void pause_briefly(void) {
 #if defined(__x86_64__)
@@ -119,8 +127,8 @@ static void do_units(Work *work, void *what, npy_intp units, size_t bytes) {
         do_alone(work, what, units);
         return;
     }
-    if (crew.alone) {
-        crew.alone--;
+    const int64_t begun = time_now();
+    if (begun < crew.alone) {
         pthread_mutex_unlock(&crew.busy);
         do_alone(work, what, units);
         return;
@@ -139,18 +147,16 @@ static void do_units(Work *work, void *what, npy_intp units, size_t bytes) {
         pthread_mutex_unlock(&crew.sleeping);
     }
     take_units(0);
-    int64_t since = 0;
+    const int64_t since = time_now();
     for (int i = 0; atomic_load_explicit(&crew.done, memory_order_acquire) < units; i++)
         if (i < LOOKS)
             pause_briefly();
         else {
-            struct timespec t;
-            clock_gettime(CLOCK_MONOTONIC, &t);
-            const int64_t now = t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
-            since = since ? since : now;
-            /* The helper has no CPU: where others compute as well, one thread is faster than two. */
-            if (now - since > PATIENCE)
-                crew.alone = ALONE;
+            /* The last unit of a helper took longer than all of the caller's: it has no CPU. Where
+               others compute as well, one thread is faster than two. */
+            const int64_t now = time_now();
+            if (now - since > PATIENCE + since - begun)
+                crew.alone = now + ALONE;
             sched_yield();
         }
     pthread_mutex_unlock(&crew.busy);

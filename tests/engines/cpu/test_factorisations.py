@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from primal import enable_x64, jit
+from primal.base import openblas
 from primal.base.config import cpu_engine
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.cholesky import cholesky
 from primal.ops.linalg.eig import eig
@@ -63,7 +63,7 @@ def test_extreme_and_special_matrices(dtype):
 def test_larger_ones_and_a_missing_library_are_left_to_numpy(monkeypatch):
     assert [s for s in agree(matrices((65, 65), "float64")).plan.program.steps
             if isinstance(s, Library)]  # fmt: skip
-    monkeypatch.setattr(_openblas, "address", lambda name: 0)
+    monkeypatch.setattr(openblas, "address", lambda name: 0)
     assert [s for s in agree(matrices((4, 3, 3), "float64")).plan.program.steps
             if isinstance(s, Library)]  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal.engines.cpu import _openblas
+from primal.base import openblas
 from primal.engines.cpu.matrices import packed
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.linalg.ormqr import ormqr
@@ -16,7 +16,7 @@ from primal.ops.linalg.update import cholesky_update
 from tests.engines.cpu.lab import built, numpy_run, spoiled
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
-blas = pytest.mark.skipif(not _openblas.address("sgeqrf_"), reason="no OpenBLAS of our own")
+blas = pytest.mark.skipif(not openblas.address("sgeqrf_"), reason="no OpenBLAS of our own")
 
 
 def drawn(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Any:

@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 
+from primal.base import openblas
 from primal.base.config import config
-from primal.engines.cpu import _openblas, products
+from primal.engines.cpu import products
 from primal.engines.cpu.products import gemm, matvec, thin, tiled
 from primal.engines.cpu.products.panels import Tile
 from primal.engines.cpu.steps import Library, Routine
@@ -228,7 +229,7 @@ def test_preferred_element_type():
 
 
 def test_without_openblas_numpy_multiplies(monkeypatch):
-    monkeypatch.setattr(_openblas, "address", lambda name: 0)
+    monkeypatch.setattr(openblas, "address", lambda name: 0)
     x, y = array((20, 30), "float32"), array((30, 10), "float32")
     made = agree(lambda x, y: [dot(x, y, ((1,), (0,)))], x, y, terms=30)
     assert len(steps(made, Library)) == 1
@@ -444,10 +445,10 @@ def test_openblas_begins_no_threads_and_leaves_the_environment_alone():
     code = """
 import os, threading
 os.environ["OPENBLAS_NUM_THREADS"] = "3"
-from primal.engines.cpu import _openblas
+from primal.base import openblas
 threads = lambda: len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self") else 0
 before = threads()
-assert _openblas.address("cblas_sgemm")
+assert openblas.address("cblas_sgemm")
 assert threads() == before
 assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
 """

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from primal.engines.cpu import _openblas
+from primal.base import openblas
 from primal.engines.cpu.matrices.reflections import ROOM
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.qr import qr
 from tests.engines.cpu.lab import built, numpy_run
 
-pytestmark = pytest.mark.skipif(not _openblas.address("sgeqrf_"), reason="no OpenBLAS of our own")
+pytestmark = pytest.mark.skipif(not openblas.address("sgeqrf_"), reason="no OpenBLAS of our own")
 SHAPES = [(10, 5), (100, 20), (5, 12), (3, 2, 9, 9), (40, 40), (20, 1), (1, 20), (70, 3, 9),
           (150, 40), (2, 3, 36, 9), (160, 40)]  # fmt: skip
 
@@ -84,7 +84,7 @@ def test_larger_ones_and_a_missing_library_are_left_to_the_op(monkeypatch):
         return [s for s in built(factors(False), a).plan.steps if isinstance(s, Library)]
 
     assert steps(matrices((ROOM // 8 + 1, 2), "float32"))
-    monkeypatch.setattr(_openblas, "address", lambda name: 0)
+    monkeypatch.setattr(openblas, "address", lambda name: 0)
     assert steps(matrices((12, 12), "float32"))
 
 

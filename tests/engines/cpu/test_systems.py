@@ -9,8 +9,8 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal.base import openblas
 from primal.base.config import enable_x64
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.matrices import solves, systems
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.linalg.lu import lu_pivots_to_permutation, solve
@@ -18,7 +18,7 @@ from primal.ops.linalg.triangular import triangular_solve
 from tests.engines.cpu.lab import built
 
 RNG = np.random.default_rng(3)
-pytestmark = pytest.mark.skipif(not _openblas.address("sgetrf_"), reason="no OpenBLAS of our own")
+pytestmark = pytest.mark.skipif(not openblas.address("sgetrf_"), reason="no OpenBLAS of our own")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.products.blas import LETTER
@@ -31,7 +31,7 @@ def eigenvalues(k: Any, a: Value, dtype: Any) -> Value:
     if name not in LETTER or n > MOST:
         raise Unsupported(f"eigenvalues of {n} x {n} matrices of {a.dtype}")
     letter = LETTER[{"f4": "f8", "c8": "c16"}.get(name, name)]
-    routines = [_openblas.address(f"{letter}{r}_") for r in ("gebal", "gehd2", "lahqr", "geev")]
+    routines = [openblas.address(f"{letter}{r}_") for r in ("gebal", "gehd2", "lahqr", "geev")]
     if not all(routines):
         raise Unsupported("eigenvalues without LAPACK")
     a = k.dense(a)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.functions.floats import Floats
 from primal.engines.cpu.graph import NATIVE, Value, size_of
@@ -27,7 +27,7 @@ TURNS = 1 << 20
 def _routine(name: str, real: str, wide: str, *xs: Value) -> tuple[str, int]:
     """The dtype and the address of what is called `real` or, for complex numbers, `wide`."""
     dtype = xs[0].node.dtype.str[1:]
-    address = _openblas.address(
+    address = openblas.address(
         f"{LETTER.get(dtype, '')}{wide if dtype[0] == 'c' else real}_"
     )
     most = max([x.shape[-2] * x.shape[-1] * x.node.dtype.itemsize for x in xs])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices.factorisations import CHUNK
@@ -46,7 +46,7 @@ def qr(k: Any, a: Value, full: bool, pivoting: int = 0) -> list[Value]:
     names = [f"{letter}geqrf_", f"{letter}{'ungqr' if dtype[0] == 'c' else 'orgqr'}_"]
     if compact:
         names[1:] = f"{letter}larft_", f"cblas_{letter}gemm"
-    routines = [_openblas.address(name) for name in names]
+    routines = [openblas.address(name) for name in names]
     if pivoting:
         routines[0] = pivoting
     most, room = (n, WHOLE) if compact else (max(n, columns), ROOM)

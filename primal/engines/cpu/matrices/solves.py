@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices import small
@@ -51,7 +51,7 @@ def _routine(
     dtype = a.node.dtype.str[1:]
     if dtype not in LETTER or max(sizes) > most:
         raise Unsupported(f"{what} of {a.dtype}, {sizes}")
-    address = _openblas.address(name.format(LETTER[dtype]))
+    address = openblas.address(name.format(LETTER[dtype]))
     if not address:
         raise Unsupported(f"{what} without OpenBLAS")
     return dtype, address, size_of(a.shape[:-2])

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices.factorisations import CHUNK
@@ -49,7 +49,7 @@ def dtype_for(what: str, a: Value, address: int, outs: Sequence[Aval], most: int
 
 def _ours(a: Value, name: str) -> int:
     """The routine of the library that runs in one thread; without vectors no signs differ."""
-    return _openblas.address(f"{LETTER.get(a.node.dtype.str[1:], '')}{name}_")
+    return openblas.address(f"{LETTER.get(a.node.dtype.str[1:], '')}{name}_")
 
 
 def eigh(k: Any, a: Value, outs: Sequence[Aval], lower: bool, address: int) -> list[Value]:

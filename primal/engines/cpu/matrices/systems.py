@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices import solves
@@ -32,7 +32,7 @@ def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
     """x with op(a) x = b."""
     n, columns = b.shape[-2:]
     letter = LETTER.get(b.node.dtype.str[1:], "")
-    addresses = [_openblas.address(f"{letter}{name}_") for name in ("getrf", "getrs")]
+    addresses = [openblas.address(f"{letter}{name}_") for name in ("getrf", "getrs")]
     if not all(addresses) or n * n * b.node.dtype.itemsize > ROOM:
         raise Unsupported(f"solve of {a.dtype}, {a.shape}")
     count = size_of(b.shape[:-2])
@@ -55,7 +55,7 @@ def _in_strips(k: Any, a: Value, b: Value, count: int) -> Value:
     each = -(-columns // width)
     found: list[Value] = k.routine(
         Strips(dtype), [packed, order, k.dense(b)], (b.aval,),
-        (_openblas.address(f"cblas_{LETTER[dtype]}trsm"), n, columns, width, each),
+        (openblas.address(f"cblas_{LETTER[dtype]}trsm"), n, columns, width, each),
         units=count * each, cost=500 + n * n * width // 12, name="solve",
     )  # fmt: skip
     return found[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices.factorisations import CHUNK
@@ -22,7 +22,7 @@ def tridiagonal_solve(k: Any, dl: Value, d: Value, du: Value, b: Value) -> Value
     """x with A x = b, of the three diagonals of A; nan where elimination meets a zero."""
     n, columns = b.shape[-2:]
     item = b.node.dtype.itemsize
-    address = _openblas.address(f"{LETTER.get(b.node.dtype.str[1:], '')}gtsv_")
+    address = openblas.address(f"{LETTER.get(b.node.dtype.str[1:], '')}gtsv_")
     if not address or n * (3 + columns) * item > ROOM:
         raise Unsupported(f"tridiagonal_solve of {b.dtype}, {b.shape}")
     count = size_of(b.shape[:-2])

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from primal.base import openblas
 from primal.base.structures import structure
-from primal.engines.cpu import _openblas
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.reader import Reader, smaller
 
@@ -38,7 +38,7 @@ Loops = Sequence[tuple[int, tuple[int, ...]]]
 
 def routine(dtype: str, name: str) -> int:
     """The address of a function of BLAS by its name without a letter; 0 where there is none."""
-    return _openblas.address(f"cblas_{LETTER[dtype]}{name}") if dtype in LETTER else 0
+    return openblas.address(f"cblas_{LETTER[dtype]}{name}") if dtype in LETTER else 0
 
 
 def words_of(loops: Loops, size: int) -> list[int]:

