@@ -365,13 +365,16 @@ def position(i: int, n: int, wrap: bool) -> int:
 
 def positions(values: Any, n: int, wrap: bool) -> Any:
     """Known indices as int32 (int64 for giants), counted from the front."""
+    last = max(n, FAR - 1)
+    dtype = INT32 if last < FAR else INT64
+    if values.size and np.minimum.reduce(values, None) >= 0 and np.maximum.reduce(values, None) < n:
+        return values.astype(dtype, copy=False)
     if values.dtype.kind == "u":
         values = np.minimum(values, np.uint64(2**62)) if values.dtype.itemsize == 8 else values
     values = values.astype(np.int64)
     if wrap:
         values = np.where(values < 0, values + n, values)
-    last = max(n, FAR - 1)
-    return np.clip(values, -FAR, last).astype(INT32 if last < FAR else INT64)
+    return np.clip(values, -FAR, last).astype(dtype)
 
 
 def dynamic_positions(values: Any, n: int, wrap: bool) -> Any:
