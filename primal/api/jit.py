@@ -109,15 +109,17 @@ MOST_SIGNATURES = 4096
 lengths that never come again, would fill the memory. Those in use are met again soon, so that the
 oldest may go whatever was used."""
 _by_function: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
-_live: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+_live: weakref.WeakKeyDictionary[JitFunction, None] = weakref.WeakKeyDictionary()
 
 
 def _clear_all() -> None:
-    for table in list(_by_function.values()):
-        for signatures in table.values():
+    # Lists of references are made in one go: other threads may jit functions meanwhile.
+    for fun in [ref() for ref in _by_function.keyrefs()]:
+        for signatures in list(_by_function.get(fun, {}).values()) if fun is not None else ():
             signatures.clear()
-    for f in list(_live):
-        f.clear_cache()
+    for made in [ref() for ref in _live.keyrefs()]:
+        if made is not None:
+            made.clear_cache()
 
 
 caches.register(_clear_all)
@@ -156,7 +158,7 @@ class JitFunction(Dispatcher, Lasting):
             self._signatures: dict[Any, TracedProgram] = table.setdefault(options, {})
         else:
             self._signatures = {}
-        _live.add(self)
+        _live[self] = None
 
     def _call_slowly(self, args: Any, kwargs: Any) -> Any:
         if settings().disable_jit:

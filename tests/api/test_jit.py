@@ -6,6 +6,7 @@ import copy
 import functools
 import gc
 import pickle
+import sys
 import threading
 import time
 import weakref
@@ -500,6 +501,30 @@ def test_signatures_that_do_not_come_again_are_let_go(monkeypatch, counts):
     assert counts()[0] == 20
     np.testing.assert_array_equal(f(x, 3), np.asarray(x) * 3.28125)
     assert counts()[0] == 21 and f._cache_size() == 4
+
+
+def test_caches_are_emptied_while_other_threads_fill_them():
+    """A switch of threads is likely at every step."""
+    clear_all, end = JitFunction._traced.__globals__["_clear_all"], threading.Event()
+
+    def fill():
+        while not end.is_set():
+            functions = [lambda x, i=i: mul(x, i) for i in range(500)]
+            assert len([jit(f) for f in functions]) == 500
+
+    fillers = [threading.Thread(target=fill) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in fillers:
+            t.start()
+        for _ in range(200):
+            clear_all()
+    finally:
+        end.set()
+        for t in fillers:
+            t.join()
+        sys.setswitchinterval(interval)
 
 
 def test_eager_code_never_compiles(counts):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import primal
 from primal.base.config import config
 from primal.engines import cpu
 from primal.engines.cpu import _llvm
@@ -180,6 +181,21 @@ def test_the_folder_of_compiled_kernels_is_set_and_looked_at_anew(tmp_path):
     finally:
         config.update("compilation_cache_dir", before)
         compilation_cache.reset_cache()
+
+
+def test_caches_emptied_while_code_is_made(monkeypatch):
+    """As another thread may do at any moment."""
+    finish = objects.foundry.finish
+
+    def made(specs):
+        found = finish(specs)
+        primal.clear_caches()
+        return found
+
+    primal.clear_caches()
+    monkeypatch.setattr(objects.foundry, "finish", made)
+    found = objects.kernels_for(SPECS)
+    assert sorted(map(repr, found)) == sorted(map(repr, SPECS)) and all(found.values())
 
 
 TEXT = "define i64 @f(i64 %x) {\n  %y = add i64 %x, 1\n  ret i64 %y\n}\n"

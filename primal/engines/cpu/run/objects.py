@@ -33,8 +33,15 @@ counters = Counters()
 _known: dict[RoutineSpec, int] = {}
 _lock = forks.lock()
 
-# Code stays loaded; what is forgotten is only found again by compiling it again.
-caches.register(_known.clear)
+
+@caches.register
+def _forget() -> None:
+    """Code stays loaded; what is forgotten is only found again by compiling it again.
+
+    Another thread may be on its way through the table, which therefore stays as it is.
+    """
+    global _known
+    _known = {}
 
 
 def _current() -> Store | None:
@@ -47,27 +54,29 @@ def _current() -> Store | None:
 
 def kernels_for(specs: Sequence[RoutineSpec]) -> dict[RoutineSpec, int]:
     """Code addresses; those not known yet are loaded, or compiled in one module."""
-    found = {s: _known[s] for s in specs if s in _known}
+    known = _known
+    found = {s: known[s] for s in specs if s in known}
     if len(found) == len(specs):
         return found
     missing = [s for s in dict.fromkeys(specs) if s not in found]
     if not missing:
         return found
     with _lock:
-        fresh = [s for s in missing if s not in _known]
+        fresh = [s for s in missing if s not in known]
         store = _current()
         if store is not None:
-            fresh = _loaded(store, fresh)
+            fresh = _loaded(store, fresh, known)
         if fresh:
             for casting in foundry.finish(fresh):
-                _kept(casting, store)
-        found.update({s: _known[s] for s in missing})
+                _kept(casting, store, known)
+        found.update({s: known[s] for s in missing})
     return found
 
 
 def ahead(*specs: RoutineSpec | None) -> None:
     """Begin to compile what a program under way is going to ask for, if it is anything."""
-    fresh = [s for s in specs if s is not None and s not in _known and s not in foundry]
+    known = _known
+    fresh = [s for s in specs if s is not None and s not in known and s not in foundry]
     if not fresh or threads() == 1:
         return
     if not _lock.acquire(blocking=False):
@@ -75,16 +84,16 @@ def ahead(*specs: RoutineSpec | None) -> None:
     try:
         store = _current()
         if store is not None:
-            fresh = _loaded(store, fresh)
+            fresh = _loaded(store, fresh, known)
         if fresh:
             foundry.order(fresh)
     finally:
         _lock.release()
 
 
-def _kept(casting: Casting, store: Store | None) -> None:
+def _kept(casting: Casting, store: Store | None, known: dict[RoutineSpec, int]) -> None:
     addresses = _llvm.compiler().link(casting.code, casting.names)
-    _known.update(zip(casting.specs, addresses, strict=True))
+    known.update(zip(casting.specs, addresses, strict=True))
     counters.kernels += len(casting.specs)
     counters.modules += 1
     if store is not None:
@@ -92,12 +101,14 @@ def _kept(casting: Casting, store: Store | None) -> None:
         store.add(dict(zip(keys, casting.names, strict=True)), casting.code)
 
 
-def _loaded(store: Store, wanted: Sequence[RoutineSpec]) -> list[RoutineSpec]:
+def _loaded(
+    store: Store, wanted: Sequence[RoutineSpec], known: dict[RoutineSpec, int]
+) -> list[RoutineSpec]:
     """Load what is on disk; the rest is returned."""
     keys = {s: _store.key_of(s) for s in wanted if s not in foundry}
     where = {k: s for s, k in keys.items()}
     for spec in wanted:
-        if spec in _known or spec in foundry:  # it came with the module of another, or is coming
+        if spec in known or spec in foundry:  # it came with the module of another, or is coming
             continue
         found = store.find(keys[spec])
         if found is None:
@@ -106,6 +117,6 @@ def _loaded(store: Store, wanted: Sequence[RoutineSpec]) -> list[RoutineSpec]:
         ours = {k: n for k, n in names.items() if k in where}
         addresses = _llvm.compiler().link(code, list(ours.values()))
         for key, address in zip(ours, addresses, strict=True):
-            _known[where[key]] = address
+            known[where[key]] = address
         counters.loaded += len(ours)
-    return [s for s in wanted if s not in _known]
+    return [s for s in wanted if s not in known]
