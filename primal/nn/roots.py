@@ -34,7 +34,7 @@ def _half_root(x: Array, b: Array) -> tuple[Array, Array, Array]:
     most = int(jnp.finfo(x.dtype).maxexp) // 2
     size = jnp.abs(x)
     large = size > 2.0 ** (most - 2)
-    scale = jnp.where(large, 2.0 ** (-most), 1.0).astype(x.dtype)
+    scale = jnp.where(large, 2.0 ** (-most), 1.0)
     root = jnp.sqrt(jnp.square(x * scale) + b * scale * scale)
     half = root / 2 * jnp.where(large, 2.0**most, 1.0)
     return half, size / 2 + half, scale

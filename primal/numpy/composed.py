@@ -353,8 +353,13 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """
     check_out("modf", out)
     (x,) = promote_dtypes_inexact("modf", x)
-    whole = ops.select_n(ops.lt(x, _const(0, x)), ops.floor(x), ops.ceil(x))
-    return copysign(ops.select_n(isinf(x), ops.sub(x, whole), _full(0, x)), x), whole
+    # Of the size, whose fraction is +0 or more: copysign of a zero has not the slope of x - whole.
+    negative = signbit(x)
+    size = ops.select_n(negative, x, ops.neg(x))
+    whole = ops.floor(size)
+    fraction = ops.select_n(isinf(size), ops.sub(size, whole), _full(0, x))
+    fraction, whole = [ops.select_n(negative, part, ops.neg(part)) for part in (fraction, whole)]
+    return fraction, whole
 
 
 # dtype -> (integer dtype of its bits, bits of the fraction, bias of the exponent)

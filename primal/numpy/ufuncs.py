@@ -439,13 +439,12 @@ pow = power
 
 
 def _static_int(x: Any) -> int | None:
-    """An exponent whose value is known, if it is an integer scalar."""
-    if type(x) is int:
-        return x
-    if isinstance(x, np.integer) or (
-        isinstance(x, (ArrayImpl, np.ndarray)) and x.ndim == 0 and _is_integer(x)
-    ):
+    """An exponent whose value is known, if it is an integer scalar: one that can be an index, which
+    arrays of bools cannot, but Python's can."""
+    if isinstance(x, (int, np.integer)):
         return int(x)
+    if isinstance(x, (ArrayImpl, np.ndarray)) and x.ndim == 0:
+        return int(x) if dtypes.issubdtype(x.dtype, np.integer) else None
     return None
 
 

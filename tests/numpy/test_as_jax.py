@@ -5,6 +5,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal import lax
 
 WEAK = jnp.full((3, 3), 2.0)
 ROW = jnp.full(3, 2.0)
@@ -17,12 +18,15 @@ KEEPING = {
     "polyadd": lambda: jnp.polyadd(ROW, jnp.ones(2, int)),
     "gradient": lambda: jnp.gradient(ROW), "hypot": lambda: jnp.hypot(2.0, 3.0),
     "heaviside": lambda: jnp.heaviside(2.0, 0.5), "deg2rad": lambda: jnp.deg2rad(2.0),
+    "power of a Python bool": lambda: jnp.power(1, True),
+    "squareplus": lambda: primal.nn.squareplus(1.0),
 }  # fmt: skip
 SETTLING = {
     "hypot": lambda: jnp.hypot(2.5, WHOLE), "heaviside": lambda: jnp.heaviside(WHOLE, 0.5),
     "sinc": lambda: jnp.sinc(ROW), "deg2rad": lambda: jnp.deg2rad(ROW),
     "logaddexp": lambda: jnp.logaddexp(1j, WHOLE), "vander": lambda: jnp.vander(ROW),
     "cross": lambda: jnp.cross(WHOLE, ROW), "power": lambda: jnp.power(jnp.full(3, 2), WHOLE > 1),
+    "power of a bool": lambda: jnp.power(2, jnp.array(True)), "pow": lambda: lax.pow(ROW, WHOLE),
 }  # fmt: skip
 
 

@@ -203,6 +203,17 @@ def test_divmod_and_parts() -> None:
         np.testing.assert_array_equal(got, want)
 
 
+def test_the_fraction_of_whole_numbers_has_slope_1_too() -> None:
+    x = jnp.array([0.0, -0.0, -1.0, 1.0, -2.5, jnp.nan])
+    for transform in (vmap, lambda f: jit(vmap(f))):
+        assert transform(grad(lambda v: jnp.modf(v)[0]))(x).tolist() == [1.0] * 6
+        assert transform(grad(lambda v: jnp.modf(v)[1]))(x).tolist() == [0.0] * 6
+    for f in (jnp.modf, jit(jnp.modf)):
+        for got, want in zip(f(x), np.modf(np.asarray(x)), strict=True):
+            np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(np.signbit(got)[:5], np.signbit(want)[:5])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
 def test_frexp_and_ldexp_are_inverse(dtype: str, x64: None) -> None:
     kind = dtypes.as_dtype(dtype)

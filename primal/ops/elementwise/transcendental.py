@@ -387,7 +387,7 @@ def _pow_type(x: Aval, y: Aval) -> Aval:
             f"[pow] expected an exponent of the base's dtype or an integer one, got "
             f"{x.dtype.name} to the power {y.dtype.name}."
         )
-    weak = x.weak_type and (y.weak_type or y.dtype != x.dtype)
+    weak = x.weak_type and y.weak_type
     return Aval(broadcast_shapes("pow", (x, y)), x.dtype, weak)
 
 
