@@ -361,13 +361,13 @@ def _cumlogsumexp_jvp(primals: Arrays, tangents: Arrays, *, axis: int, reverse: 
     (x,), (t,) = primals, tangents
     out = cumlogsumexp(x, axis=axis, reverse=reverse)
     # exp(p - out) are the weights; where out is -inf nothing has weight, where it is inf the
-    # infinite have all of it.
+    # infinite have all of it, and where it is NaN there is none.
     dtype = aval_of(out).dtype
     zero = zeros_like_aval(aval_of(out).strong())
     anchor = select_n(eq(out, literal(-np.inf, dtype)), out, zero)
 
     def weight(p: Any) -> Any:
-        return exp(select_n(eq(p, literal(np.inf, dtype)), sub(p, anchor), zero))
+        return exp(select_n(eq(p, anchor), sub(p, anchor), zero))
 
     # The first of all is itself, whatever it is.
     shape = aval_of(x).shape

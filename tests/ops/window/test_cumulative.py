@@ -120,6 +120,12 @@ def test_nan_spreads() -> None:
         np.testing.assert_array_equal(np.isnan(got), [False, True, True])
 
 
+def test_nan_after_infinity_reaches_the_gradient() -> None:
+    x = as_array(np.array([0.0, np.inf, np.nan], np.float32))
+    _, pull = primal.vjp(op("cumlogsumexp"), x)
+    assert np.isnan(pull(as_array(np.ones(3, np.float32)))[0]).all()
+
+
 @pytest.mark.parametrize("name", NUMPY)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_batching(name: str, axis: int) -> None:
