@@ -1,6 +1,7 @@
 """The first step of a 12-layer transformer in a new process: trace, compile, run.
 
-Nothing is on disk from earlier runs: that is what a new program finds.
+Nothing is on disk from earlier runs but what belongs to the library, its bytecode and the driver:
+that is what a new program finds.
 """
 
 from pathlib import Path

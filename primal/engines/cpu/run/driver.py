@@ -539,6 +539,8 @@ class Driver:
 
     machine: str
 
+    resident = True
+
     def write(self, module: Module, name: str) -> None:
         """Add all functions, and the table."""
         text = subnormals.text(self.machine) + jobs.text(self.machine) + _TEXT.format(

@@ -17,10 +17,13 @@ from collections.abc import Sequence
 
 from primal.base.threads import threads
 from primal.engines.cpu import _llvm
+from primal.engines.cpu.run import resident
 from primal.engines.cpu.steps import RoutineSpec
 
 LEAST = 3
 """Kernels of a module, where there are as many: one takes a millisecond before its first."""
+MOST = 6
+"""Kernels of a module made ahead: who comes for them shall find some left to do."""
 
 
 def is_plain(spec: RoutineSpec) -> bool:
@@ -30,6 +33,11 @@ def is_plain(spec: RoutineSpec) -> bool:
     and 1 without its optimisations, which nobody notices beside what is called.
     """
     return bool(getattr(spec, "plain", False))
+
+
+def _form(spec: RoutineSpec) -> tuple[bool, bool]:
+    """What specs of one module have alike."""
+    return is_plain(spec), resident.is_resident(spec)
 
 
 class Casting:
@@ -123,22 +131,25 @@ class Foundry:
         waiting = self._waiting
         if self._workers and not self._helpers:
             kinds = Counter([type(s) for s in waiting]).most_common(1)
-            taken = [s for s in waiting if type(s) is kinds[0][0]]
-            self._waiting = [s for s in waiting if type(s) is not kinds[0][0]] if kinds else []
+            taken = [s for s in waiting if type(s) is kinds[0][0]][:MOST]
+            self._waiting = [s for s in waiting if s not in taken]
             return taken
         count = len(waiting)
         if self._workers:
             count = max(LEAST, count // (2 * (self._helpers + self._workers)))
         # Plain ones are last, as they take least.
-        waiting.sort(key=is_plain)
-        taken = [s for s in waiting[:count] if is_plain(s) == is_plain(waiting[0])]
+        waiting.sort(key=_form)
+        taken = [s for s in waiting[:count] if _form(s) == _form(waiting[0])]
         self._waiting = waiting[len(taken) :]
         return taken
 
     def _cast(self, specs: Sequence[RoutineSpec]) -> None:
         casting = Casting(specs)
         try:
-            casting.code = _llvm.compiler().object_of(casting.text(), is_plain(specs[0]))
+            if resident.is_resident(specs[0]):
+                casting.code = resident.code_of(casting.text())
+            else:
+                casting.code = _llvm.compiler().object_of(casting.text(), is_plain(specs[0]))
         except Exception as e:
             casting.error = e
         except BaseException:  # Ctrl-C in the caller's thread: to be ordered again
