@@ -27,7 +27,7 @@ from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.run import careful, driver, events, subnormals
 from primal.engines.cpu.run.calls import Call, Frame, data_of, object_field
 from primal.engines.cpu.run.foundry import Casting
-from primal.engines.cpu.run.objects import kernels_for
+from primal.engines.cpu.run.objects import ahead, kernels_for
 from primal.engines.cpu.run.records import Tables
 from primal.engines.cpu.steps import Branch, Library, Loop, Routine, RoutineSpec
 from primal.engines.cpu.translate import Translated, translate
@@ -45,12 +45,13 @@ class Plan:
         self.out_avals: list[Aval] = [v.aval for v in jaxpr.outvars]
         self.donated = tuple(donated)
         self.program: Translated = translate(jaxpr)
-        self.instances: dict[Group, Instance] = {
-            step: instance(step, block.stored[step.number])
-            for block in blocks(self.program.block)
-            for step in block.steps
-            if type(step) is Group
-        }
+        self.instances: dict[Group, Instance] = {}
+        for block in blocks(self.program.block):
+            for step in block.steps:
+                if type(step) is Group:
+                    made = self.instances[step] = instance(step, block.stored[step.number])
+                    if block is self.program.block:  # those of loops may be code of the loop
+                        ahead(made.spec)
         self.places = Places(self.program, donated)
         self.arena = self.places.arena
         self.fused = {
