@@ -111,7 +111,7 @@ class Code:
 
     def const(self, scalar: str, text: str) -> str:
         """A vector constant of equal elements."""
-        return "<" + ", ".join([f"{scalar} {text}"] * self.lanes) + ">"
+        return f"splat ({scalar} {text})"
 
     def float_const(self, scalar: str, value: float) -> str:
         """A vector constant of equal floats."""
