@@ -235,6 +235,17 @@ def wide_draws(case: Case) -> list[tuple[Any, list[Any]]]:
     return found
 
 
+def compiling(case: Case) -> list[str]:
+    """The engines that run what transformations make of a row.
+
+    Of an elementwise op that is elementwise ops, each of which has rows of its own: our kernels are
+    made of them together, but XLA, which compiles 20 kernels a second, is not asked again.
+    """
+    if case.costly:
+        return ["reference"]
+    return [e for e in engines() if e != "xla" or not case.record.kind.elementwise]
+
+
 def law_of_derivatives(case: Case, names: Sequence[str] | None = None) -> None:
     """jvp is the limit of differences, vjp its transpose, linearize its linear part.
 
@@ -256,7 +267,7 @@ def law_of_derivatives(case: Case, names: Sequence[str] | None = None) -> None:
                 if compiled.setdefault(dtype, len(programs)) < len(programs):
                     # Engines run one shape per dtype: others differ in nothing that is new there.
                     del programs[compiled[dtype] :], wants[compiled[dtype] :]
-        for engine in names or (["reference"] if case.costly else engines()):
+        for engine in names or compiling(case):
             for (what, _, _), got, want in zip(
                 programs, run_together(programs, engine), wants, strict=True
             ):
@@ -445,7 +456,7 @@ def law_of_batching(case: Case, size: int = 3, names: Sequence[str] | None = Non
             _batched_jaxpr(case, f, xs, size)
         programs = [programs[i] for i in compiled]
         wants = [wants[i] for i in compiled]
-        for engine in names or (["reference"] if case.costly else engines()):
+        for engine in names or compiling(case):
             for (what, _, _), got, want in zip(
                 programs, run_together(programs, engine), wants, strict=True
             ):
