@@ -529,10 +529,13 @@ class Words(MatrixWords):
                 return found
         if (found := scatters.slice_at(self, x, indices, **params)) is not None:
             return found
-        out = takes.take_of_copy(self, x, indices, **params) if x.node in self.laid else None
+        out = gathers.chosen(self, x, indices, **params)
+        if out is None and x.node in self.laid:
+            out = takes.take_of_copy(self, x, indices, **params)
         out = out or takes.take(self, x, indices, **params)
         out = out or gathers.gather(self, x, indices, **params)
-        self.gathered[out.node] = x, indices, params
+        if len(out.parts) == 1:
+            self.gathered[out.node] = x, indices, params
         return out
 
     def scatter(self, word: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:

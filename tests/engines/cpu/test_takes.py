@@ -198,3 +198,28 @@ def test_few_elements(shape: tuple[int, ...]) -> None:
 
     np.testing.assert_array_equal(primal.jit(chosen)(x, i), chosen(x, i))
     np.testing.assert_array_equal(primal.jit(chosen)(x.T.copy().T, i), chosen(x, i))
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+@pytest.mark.parametrize(
+    "dtype, index",
+    [("float32", "int32"), ("int8", "uint64"), ("bool", "int8"), ("complex64", "int64"),
+     ("float16", "uint8")],
+)  # fmt: skip
+def test_single_ones_of_few_are_chosen(dtype: str, index: str, mode: str) -> None:
+    """Whatever the indices; also others in each row, or those of a table."""
+    x = (DRAW.standard_normal((600, 2, 3)) * 50).astype(dtype)
+    ends = np.iinfo(index)
+    i = DRAW.integers(max(ends.min, -3), 5, (600, 2, 4)).astype(index)
+    i[:2, 0, 0] = ends.max, ends.min
+
+    def f(x: Any, i: Any) -> list[Any]:
+        each = primal.vmap(lambda x, i: x.at[:, i].get(mode=mode))
+        return [
+            x.at[:, :, i[0, 0]].get(mode=mode), x.T.at[i[0, 0], :, ::-1].get(mode=mode),
+            x.at[:, i[0, 0], :].get(mode=mode), each(x, i[:, 0]), x[0, 0].at[i].get(mode=mode),
+        ]  # fmt: skip
+
+    made = agree(f, x, i)
+    gathers = [s for s in made.plan.steps if type(s) is Routine and s.name == "gather"]
+    assert len(gathers) == (dtype == "complex64")  # rows of two, 16 bytes each, are copied

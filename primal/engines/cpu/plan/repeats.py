@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.engines.cpu import interleaved
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NOWHERE, Value, broadcast, is_narrow, kind_of, native, size_of
 
@@ -23,6 +24,9 @@ def element(
         return None
     once = _once(given, shape, range(len(shape)))
     if size_of(once) == size_of(shape):
+        return None
+    # Parts of numbers are as near as the numbers, of which they would be two arrays more.
+    if word in interleaved.WORDS:
         return None
     # LLVM moves short words of numbers and counts out of loops, where no step is needed for them.
     if word not in FLOAT and (size_of(once) == 1 or all(x.node.word in NOWHERE for x in given)):

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import LINE, Module, itemsize
-from primal.engines.cpu.graph import Value, row_major, size_of
+from primal.engines.cpu.graph import NAMES, Value, broadcast, reshaped, row_major, size_of, sliced
+from primal.engines.cpu.kernels.takes import column
 from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.routines import narrow_gathers
 from primal.engines.cpu.routines.moves import (
     BLOCK,
+    REGISTER,
     bytes_of,
     few,
     flat,
@@ -61,6 +64,10 @@ def blocks(
         )
 
     s.units(unit)
+
+
+CLOSE, MANY = 8, 1024
+"""Elements among which single ones are chosen, and results from which they are."""
 
 
 @structure
@@ -203,6 +210,51 @@ class Gather:
             s.each(first, last, vectors, s.lanes)
 
         s.units(unit)
+
+
+def chosen(
+    k: Any,
+    x: Value,
+    indices: Value,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    fill: Any,
+    shape: tuple[int, ...],
+) -> Value | None:
+    """Single ones of a few elements that share lines, each chosen among all of these; else None.
+
+    A group reads what it chooses from by shuffles: three columns of 333333 x 3 float32 took 1,770
+    µs element by element.
+    """
+    offset, gone, mapped, batching, index_batching = dimension_numbers
+    if gone != mapped or len(mapped) != 1 or size_of(shape) < MANY or x.dtype not in NAMES:
+        return None
+    if x.dtype == np.float16 and not _llvm.compiler().half:
+        return None
+    (d,), kept = mapped, [i for i in range(x.ndim) if i not in (*mapped, *batching)]
+    close = abs(x.steps()[d]) * x.node.dtype.itemsize <= REGISTER
+    if not close or x.shape[d] > CLOSE or any(slice_sizes[i] != x.shape[i] for i in kept):
+        return None
+    x, at = held(k, x), column(k, indices, 0)
+    dims = [i for i in range(len(shape)) if i not in offset]
+    to = dict(zip(kept, offset, strict=True))
+    to.update({i: dims[j] for i, j in zip(batching, index_batching, strict=True)})
+    at = broadcast(at, shape, dims)
+    out, last = None if fill is None else k.literal(fill, x.dtype), x.shape[d] - 1
+    for i in reversed(range(last + 1)):
+        first, limit = [0] * x.ndim, list(x.shape)
+        first[d], limit[d] = i, i + 1
+        one = sliced(x, first, limit, (1,) * x.ndim)
+        case = reshaped(one, tuple([n for j, n in enumerate(x.shape) if j != d]))
+        assert case is not None  # only a dimension of size 1 goes
+        case = broadcast(case, shape, [to[j] for j in range(x.ndim) if j != d])
+        if out is None:
+            out = case
+            continue
+        here = k.binary("eq" if fill is not None else "le", at, k.literal(i, at.dtype))
+        out = k.select_n(here, out, case)
+    return out
 
 
 def write_bits(s: Script, size: int, bits: Sequence[Int], place: Place) -> None:
