@@ -22,7 +22,11 @@ from primal.engines.cpu.code import SCALAR, SUFFIX, Module
 from primal.engines.cpu.kernels import Writer
 from primal.engines.cpu.kernels.parts import Parts
 from primal.engines.cpu.kernels.totals import put_parts, put_totals
+from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.monoids import accumulator
+
+_KEPT = {"b1": "u1"}
+"""What is taken apart and put together as in memory: no instruction shuffles masks."""
 
 
 @structure
@@ -211,13 +215,16 @@ class _Points(Writer):
         found = dict(same)
         for pack in spec.packs:
             dtype = spec.operands[pack.base][1]
+            kept = _KEPT.get(dtype, dtype)
             needed = sorted({e - pack.low for _, es in pack.members for e in es})
             parts: dict[int, str] = {}
             for window in sorted({e // pack.step for e in needed}):
                 phases = [e % pack.step for e in needed if e // pack.step == window]
                 first = pack.low + window * pack.step
-                vectors = self.wide(pack, dtype, places[pack.base], i, first, phases, left)
-                apart = self.taken_apart(dtype, vectors, phases)
+                vectors = self.wide(pack, kept, places[pack.base], i, first, phases, left)
+                apart = self.taken_apart(kept, vectors, phases)
+                if kept != dtype:
+                    apart = {p: emit(c, "convert", [kept], dtype, [v]) for p, v in apart.items()}
                 parts.update({window * pack.step + p: v for p, v in apart.items()})
             for operand, elements in pack.members:
                 found.update({(operand, k): parts[e - pack.low] for k, e in enumerate(elements)})
@@ -287,7 +294,7 @@ class _Points(Writer):
         t = c.vec(SCALAR[dtype])
         chosen = ", ".join([f"i32 {n}" if n >= 0 else "i32 poison" for n in lanes])
         out = c.new(f"shufflevector {t} {x}, {t} {y}, <{len(lanes)} x i32> <{chosen}>")
-        if c.lanes < 64 or dtype == "b1":
+        if c.lanes < 64:
             return out
         # Behind these, which do nothing, LLVM does not see where lanes come from. It searches for
         # shorter chains of shuffles of 64 bytes: 0.9 s for 16 phases, now 0.1 s, the code as fast.
@@ -417,11 +424,14 @@ class _Points(Writer):
         first = len(self.points.operands)
         for pack in self.points.puts:
             dtype = parts[pack.base][0]
+            kept = _KEPT.get(dtype, dtype) if pack.step > 1 else dtype
             values = ["poison"] * pack.step
             for n, elements in pack.members:
                 for value, e in zip(parts[n][1], elements, strict=True):
+                    if kept != dtype:
+                        value = emit(self.c, "convert", [dtype], kept, [value])
                     values[e - pack.low] = value
-            self.put(dtype, values, pack.low, places[first + pack.base], i, left)
+            self.put(kept, values, pack.low, places[first + pack.base], i, left)
 
     def put(
         self, dtype: str, parts: list[str], low: int, place: str, i: str, left: str
