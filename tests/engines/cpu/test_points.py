@@ -117,6 +117,15 @@ def test_points_read_backwards(dtype: str, k: int) -> None:
         agree(lambda x: [x.T[:, ::-1], jnp.where(x[::-1, 0], x[:, 1], x[:, 0][::-1])], x)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "complex64"])
+def test_rows_of_sixteen_that_two_are_joined_to(dtype: str) -> None:
+    x = drawn(33_000, 5).astype(dtype)
+    made = agree(lambda x: [jnp.concatenate([x, x[::-1]], 1), jnp.stack([x, x * 2], 1)], x)
+    assert by_points(made) >= (2 if dtype == "int8" else 1)
+    assert by_points(agree(lambda x: [jnp.tile(x, 2), jnp.repeat(x, 3, 0)], x[:3000])) == 2
+    assert by_points(agree(lambda x: [jnp.roll(x.T, 2, 0), jnp.concatenate([x.T, x.T])], x)) >= 2
+
+
 def test_pairs() -> None:
     x, y = drawn(500, 3), drawn(4, 3)
 

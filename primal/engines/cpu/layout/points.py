@@ -53,7 +53,10 @@ def over_points(given: Instance) -> Instance | None:
     reduced = list(range(spec.kept, len(given.sizes)))
     sizes = given.sizes
     behind: list[int] = []
-    while kept and sizes[kept[-1]] * size_of([sizes[d] for d in behind]) <= COORDINATES:
+    while kept:
+        most = DISTANCE if len(kept) > 1 and sizes[kept[-1]] <= COORDINATES else COORDINATES
+        if size_of([sizes[d] for d in (kept[-1], *behind)]) > most:
+            break
         behind.insert(0, kept.pop())
     summed = False
     if size_of([sizes[d] for d in reduced]) > (COORDINATES if behind else DISTANCE):

@@ -16,7 +16,7 @@ from primal.engines.cpu.kernels.takes import INNER
 from primal.engines.cpu.layout.squares import stores_squares
 from primal.engines.cpu.plan.partial import in_part
 from primal.engines.cpu.plan.schedule import Group, Remaking, Schedule, Step, nodes_read
-from primal.engines.cpu.routines.pieces import CLOSE, HEAVY_RUN
+from primal.engines.cpu.routines.pieces import HEAVY_RUN, close_of
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Move, Routine
 
 FEW = 64
@@ -347,7 +347,8 @@ def _suits(place: Value, node: Node, group: Group, columns: bool) -> bool:
         return len(loops) == step == 1
     if step == 1 and (len(loops) == 1 or run >= (HEAVY_RUN if group.heavy else RUN)):
         return True
-    return 1 < loops[-1 - (step == 1)][1] <= CLOSE
+    rows, apart = loops[-1 - (step == 1)]
+    return 1 < apart <= close_of(rows)
 
 
 def has_effects(item: Any) -> bool:
