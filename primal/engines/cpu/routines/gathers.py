@@ -56,12 +56,10 @@ def blocks(
 
     def unit(u: Int) -> None:
         index = s.split(u // chunks, sizes[:-1])
-        here = [s.moved(p, index, t[:-1]) for p, t in zip(places, strides, strict=True)]
         first = (u % chunks) * chunk
         last = (first + chunk).least(sizes[-1])
-        s.each(
-            first, last, lambda i: body([p + i * t[-1] for p, t in zip(here, strides, strict=True)])
-        )
+        here = [s.moved(p, [*index, first], t) for p, t in zip(places, strides, strict=True)]
+        s.along(first, last, [t[-1] for t in strides], here, body)
 
     s.units(unit)
 
