@@ -126,6 +126,19 @@ def test_rows_of_sixteen_that_two_are_joined_to(dtype: str) -> None:
     assert by_points(agree(lambda x: [jnp.roll(x.T, 2, 0), jnp.concatenate([x.T, x.T])], x)) >= 2
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int16", "complex64"])
+def test_points_whose_coordinates_become_rows(dtype: str) -> None:
+    """All rows in one pass, beside operands that lie as these do, and reduced on the way or not."""
+    x = drawn(1300, 2, 3).astype(dtype)
+    u, v = x[:, 0], np.ascontiguousarray(x[:, 1].T)
+    made = agree(lambda u, v: [u.T, jnp.where(v == u.T[:, :1], u[::-1].T, v)], u, v)
+    assert by_points(made)
+    agree(lambda x: [x.T, x[:, :, :1].T, jnp.moveaxis(x, 0, 1), jnp.moveaxis(x[::2], 2, 0)], x)
+    if dtype != "complex64":
+        agree(lambda u, v: [(y := jnp.maximum(u.T, v[:, 3:4])), jnp.max(y), jnp.any(y, 0)], u, v)
+        agree(lambda u, v: [(y := jnp.minimum(u.T, v)), jnp.min(y, 1), jnp.sum(y, 0)], u, v)
+
+
 def test_pairs() -> None:
     x, y = drawn(500, 3), drawn(4, 3)
 

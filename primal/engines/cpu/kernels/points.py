@@ -92,6 +92,7 @@ class _Points(Writer):
         super().__init__(module, spec)
         self.points = spec
         self.combinations = list(itertools.product(*[range(n) for n, _ in spec.short]))
+        self.packed = {n for pack in spec.puts for n, _ in pack.members}
         self.kept = 1
         for n, reduced in spec.short:
             self.kept *= 1 if reduced else n
@@ -123,9 +124,12 @@ class _Points(Writer):
                 self.steps[i] = [self.word() for _ in range(1 + depth)]
             elif step != "p":
                 self.steps[i] = [self.word() for _ in range(depth)]
-        for _ in (*spec.stores, *spec.reductions):
+        kept = sum([not reduced for _, reduced in spec.short])
+        mine = [depth for _ in spec.stores] + [kept * (not spec.summed) for _ in spec.reductions]
+        for n, loops in enumerate(mine):
             bases.append(self.address())
             self.strides.append([self.word() for _ in range(count)])
+            self.steps.append([self.word() for _ in range(0 if n in self.packed else loops)])
         if self.parts:
             for _ in spec.reductions:
                 self.parts.addresses(count)
@@ -432,6 +436,15 @@ class _Points(Writer):
                         value = emit(self.c, "convert", [dtype], kept, [value])
                     values[e - pack.low] = value
             self.put(kept, values, pack.low, places[first + pack.base], i, left)
+        mask = self.lanes_before(left) if left else None
+        for n, (dtype, values) in enumerate(parts):
+            if n in self.packed:
+                continue
+            steps, base = self.steps[first + n], places[first + n]
+            every = self.combinations[:: len(self.combinations) // len(values)]
+            for value, at in zip(values, every, strict=True):
+                place = self.beside(first + n, base, at[: len(steps)])
+                self.store(dtype, value, place, i, mask)
 
     def put(
         self, dtype: str, parts: list[str], low: int, place: str, i: str, left: str
