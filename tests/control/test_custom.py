@@ -237,6 +237,17 @@ def test_cotangents_that_are_integers_become_floats() -> None:
     assert slope.dtype == np.float32 and slope == 0.0
 
 
+def test_defjvps_asks_no_rule_for_what_does_not_move() -> None:
+    f = custom_jvp(lambda pair, y: pair[0] * pair[1] * y)
+    f.defjvps(
+        lambda t, _, pair, y: (t[0] * pair[1] + pair[0] * t[1]) * y,
+        lambda t, _, pair, y: t * jnp.inf,
+    )
+    assert primal.jacfwd(lambda x: f((x, 3.0), 2.0))(5.0) == 6
+    assert grad(lambda x: f((x, x), 2.0))(5.0) == 20
+    assert grad(lambda x: f((x, x), x))(5.0) == jnp.inf
+
+
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_defjvps(wrap: Any) -> None:
     @custom_jvp

@@ -615,3 +615,24 @@ def test_logarithms_of_densities_at_the_ends_are_limits(jitted: bool) -> None:
             np.testing.assert_allclose(got, limit, rtol=1e-15)
         got = through(primal.scipy.stats.gamma.logpdf)(jnp.zeros(3), a[0])
         np.testing.assert_array_equal(got, [np.inf, 0, -np.inf])
+
+
+# (function, x, its slope there): the other operands stay, where slopes by them may be infinite.
+AT_ENDS = {
+    "xlogy": (lambda x: primal.scipy.special.xlogy(2.0, x), 0.0, np.inf),
+    "xlogy of 0": (lambda x: primal.scipy.special.xlogy(0.0, x), 0.0, 0.0),
+    "xlog1py of 0": (lambda x: primal.scipy.special.xlog1py(0.0, x), -1.0, 0.0),
+    "boxcox": (lambda x: primal.scipy.special.boxcox(x, 0.0), 0.0, np.inf),
+    "gamma": (lambda x: stats.gamma.logpdf(x, 1.0), 0.0, -1.0),
+    "chi2": (lambda x: stats.chi2.logpdf(x, 2.0), 0.0, -0.5),
+    "beta": (lambda x: stats.beta.logpdf(x, 1.0, 1.0), 1.0, 0.0),
+    "poisson": (lambda x: stats.poisson.logpmf(0, x), 0.0, -1.0),
+    "bernoulli": (lambda x: stats.bernoulli.logpmf(1, x), 1.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", AT_ENDS)
+def test_slopes_at_ends_are_the_same_forward_and_backward(name: str) -> None:
+    f, x, slope = AT_ENDS[name]
+    assert primal.grad(f)(x) == slope and primal.jacfwd(f)(x) == slope
+    assert primal.jit(primal.jacfwd(f))(x) == slope

@@ -87,6 +87,8 @@ class custom_jvp(Custom[P, R]):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule (t, result, *primals) -> contribution per argument; None contributes 0.
 
+        A rule is not asked for an argument that does not move, where its slope may be infinite.
+
         >>> f = custom_jvp(lambda x, y: x * y)
         >>> f.defjvps(lambda t, out, x, y: t * y, None)
         """
@@ -108,9 +110,9 @@ class custom_jvp(Custom[P, R]):
             leaves, spec = flatten(out)
             totals: list[Any] = [ZERO] * len(leaves)
             for rule, t in zip(jvps, tangents, strict=True):
-                if rule is None:
+                if rule is None or (moved := _moved(t)) is None:
                     continue
-                parts, part_spec = flatten(rule(t, out, *primals))
+                parts, part_spec = flatten(rule(moved, out, *primals))
                 if part_spec != spec:
                     raise TypeError(
                         f"[custom_jvp] expected rules of {self._name} to give tangents of the "
@@ -122,7 +124,7 @@ class custom_jvp(Custom[P, R]):
             ]
             return out, unflatten(spec, filled)
 
-        self.defjvp(jvp)
+        self.defjvp(jvp, symbolic_zeros=True)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
@@ -136,6 +138,14 @@ class custom_jvp(Custom[P, R]):
             name=self._name,
             symbolic_zeros=self.symbolic_zeros,
         )
+
+
+def _moved(tangent: Any) -> Any:
+    """The tangent of an argument as arrays; None where all of it is zero."""
+    leaves, spec = flatten_until(tangent, lambda t: isinstance(t, SymbolicZero))
+    if all(isinstance(t, SymbolicZero) for t in leaves):
+        return None
+    return unflatten(spec, [t.instantiate() if isinstance(t, SymbolicZero) else t for t in leaves])
 
 
 def _plus(a: Any, b: Any) -> Any:

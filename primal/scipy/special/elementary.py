@@ -66,11 +66,13 @@ def _xlogy(x: Any, y: Any) -> Any:
     return jnp.where(zero, jnp.zeros_like(x * y), x * jnp.log(jnp.where(zero, jnp.ones_like(y), y)))
 
 
-@_xlogy.defjvp
-def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    out = _xlogy(x, y)
-    return out, (dx * jnp.log(y) + dy * x / y).astype(out.dtype)
+def _share(x: Any, base: Any) -> Any:
+    """x / base, the slope of x·log(base) by the base: 0 where x is, as the product is for all."""
+    zero = (x == 0) & (base == base)
+    return x / jnp.where(zero, jnp.ones_like(base), base)
+
+
+_xlogy.defjvps(lambda t, _, x, y: t * jnp.log(y), lambda t, _, x, y: t * _share(x, y))
 
 
 @remembered
@@ -92,11 +94,9 @@ def _xlog1py(x: Any, y: Any) -> Any:
     return jnp.where(zero, jnp.zeros_like(x * y), x * jnp.log1p(safe))
 
 
-@_xlog1py.defjvp
-def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    out = _xlog1py(x, y)
-    return out, (dx * jnp.log1p(y) + dy * x / (1 + y)).astype(out.dtype)
+_xlog1py.defjvps(
+    lambda t, _, x, y: t * jnp.log1p(y), lambda t, _, x, y: t * _share(x, 1 + y)
+)
 
 
 @remembered
@@ -159,11 +159,7 @@ def _rel(p: Any, q: Any) -> Any:
     return p * _log_ratio(p, q)
 
 
-@_rel.defjvp
-def _rel_jvp(primals: Any, tangents: Any) -> Any:
-    (p, q), (dp, dq) = primals, tangents
-    out = _rel(p, q)
-    return out, (dp * (_log_ratio(p, q) + 1) - dq * (p / q)).astype(out.dtype)
+_rel.defjvps(lambda t, _, p, q: t * (_log_ratio(p, q) + 1), lambda t, _, p, q: t * -(p / q))
 
 
 @custom_jvp
@@ -188,11 +184,7 @@ def _log_ratio(p: Any, q: Any) -> Any:
     return jnp.where(near, jnp.log1p(jnp.where(near, (p - q) / q, 0)), far)
 
 
-@_kl.defjvp
-def _kl_jvp(primals: Any, tangents: Any) -> Any:
-    (p, q), (dp, dq) = primals, tangents
-    out = _kl(p, q)
-    return out, (dp * _log_ratio(p, q) + dq * ((q - p) / q)).astype(out.dtype)
+_kl.defjvps(lambda t, _, p, q: t * _log_ratio(p, q), lambda t, _, p, q: t * ((q - p) / q))
 
 
 @remembered
