@@ -330,6 +330,8 @@ def common_shape(name: str, *operands: Any) -> tuple[int, ...]:
     TypeError where sizes differ, ValueError where ranks do as well.
     """
     shapes = [x.aval.shape for x in operands]
+    if settings().numpy_rank_promotion != "allow":
+        check_rank_promotion(name, shapes, shapes)
     try:
         return broadcast_shapes(*shapes)
     except ValueError as error:

@@ -425,6 +425,7 @@ def _power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         # Floats to integer powers: pow takes the integers as they are, and 0 ** 0 is 1.
         (x,) = promote_dtypes_inexact("power", x1)
         y = operand("power", x2, 1)
+        promoted_dtype([x, y])  # refuses what numpy_dtype_promotion="strict" does
         weak = x.aval.weak_type and (y.aval.weak_type or y.aval.dtype == BOOL)
         if y.aval.dtype == BOOL:
             y = convert(y, dtypes.int32, weak)

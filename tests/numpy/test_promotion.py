@@ -116,6 +116,9 @@ def test_strict_promotion() -> None:
         assert (jnp.ones(2) + 1.0).dtype == np.float32
         with pytest.raises(dtypes.TypePromotionError, match="strict"):
             jnp.ones(2) + jnp.arange(2)
+        with pytest.raises(dtypes.TypePromotionError, match="strict"):
+            jnp.power(jnp.ones(2), jnp.arange(2))
+        assert jnp.power(jnp.ones(2), 2).dtype == np.float32
 
 
 def test_rank_promotion() -> None:
@@ -123,6 +126,10 @@ def test_rank_promotion() -> None:
     with numpy_rank_promotion("raise"):
         with pytest.raises(ValueError, match="numpy_rank_promotion='raise'"):
             a + b
+        for compare in (jnp.isclose, jnp.allclose):
+            with pytest.raises(ValueError, match="numpy_rank_promotion='raise'"):
+                compare(a, b)
+            assert compare(a, 1.0).all()
         assert (a + 1.0).shape == (2, 3) and (a + jnp.float32(1)).shape == (2, 3)
         assert (a + jnp.ones((1, 3))).shape == (2, 3)
         with pytest.raises(ValueError, match="vectorize on shapes"):
