@@ -46,6 +46,18 @@ def test_what_lies_elsewhere(dtype: str, n: int) -> None:
     agree(lambda x: [jnp.pad(x, ((0, 3), (1, 2))) * 2, jnp.pad(x[:, 1:], ((1, 0), (0, 1)))], x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8", "bfloat16"])
+@pytest.mark.parametrize("n", [9, 13, 16])
+def test_rows_of_wider_arrays_are_read_as_they_lie(n: int, dtype: str) -> None:
+    for end in (False, True):
+        x = fenced((50, n), jnp.dtype(dtype), end)
+        x[...] = drawn(50, n).astype(x.dtype)
+        one = agree(lambda x: [x[:, 1:] * 2], x)
+        several = agree(lambda x: [x[1:-1, 2:] + x[:-2, 1:-1] - x[2:, :-2]], x)
+        kinds = [specs(made)[0] for made in (one, several)]
+        assert [getattr(s, "flat", False) for s in kinds] == [x.dtype.itemsize < 4, False]
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "float16", "bfloat16"])
 @pytest.mark.parametrize("n", [2, 3, 7, 15])
 def test_elements_of_one_and_two_bytes_are_cut_out_of_words(n: int, dtype: str) -> None:

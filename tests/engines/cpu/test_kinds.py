@@ -40,9 +40,10 @@ OTHER_SHORT = {
     for names in (
         # Columns of few rows, or of fewer than a vector: in registers, on the stack, as points.
         "softmax0, sum0, sum middle, norms, max pool, doubles, half, bytes, mlp",
-        # Parts of other arrays and what lies apart, as points; arrays padded as they are read.
+        # Parts of other arrays and what lies apart, as points, or rows as they lie, by vectors of
+        # 8 or 16 elements, or masked; arrays padded as they are read.
         "transpose, reflect, concat, roll, split, diff, pad, interior, conv, conv grad, conv group",
-        "complex products",
+        "complex products, cond",
         # Rows that are a few of a loop's elements, or several loops together.
         "repeat, tile, kron, attention, int matmul, xent",
         # Runs of a gather that have their length in the code; prefix sums of few, written out.
