@@ -44,8 +44,8 @@ OTHER_SHORT = {
         # 8 or 16 elements, or masked; arrays padded as they are read.
         "transpose, reflect, concat, roll, split, diff, pad, interior, conv, conv grad, conv group",
         "complex products, cond",
-        # Rows that are a few of a loop's elements, or several loops together.
-        "repeat, tile, kron, attention, int matmul, xent",
+        # Rows that are a few of a loop's elements, several loops together, or few with tables.
+        "pool grad, repeat, tile, kron, attention, int matmul, xent",
         # Runs of a gather that have their length in the code; prefix sums of few, written out.
         "take, scatter add, embedding, cumsum, cumsum rev, argmax, points",
         # Written out: products and factorisations up to 8 x 8; loops over up to 16 elements.
