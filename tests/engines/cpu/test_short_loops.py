@@ -165,6 +165,42 @@ def test_a_body_in_registers_walks_no_table() -> None:
         assert "walk" not in [i[0] for i in made.plan.fused[loop].spec.items], body.__name__
 
 
+def sorted_by_swaps(x: Any) -> Any:
+    """Bubbles up: a choice of what an array too long for registers becomes, or stays."""
+
+    def turn(i: Any, x: Any) -> Any:
+        a, b = x[i], x[i + 1]
+        return lax.cond(a > b, lambda x: x.at[i].set(b).at[i + 1].set(a), lambda x: x, x)
+
+    return lax.fori_loop(0, x.size, lambda _, x: lax.fori_loop(0, x.size - 1, turn, x), x)
+
+
+@pytest.mark.parametrize("n", [IN_REGISTERS, IN_REGISTERS + 1, 40])
+def test_a_choice_of_what_is_no_register_is_a_jump(n: int) -> None:
+    x = WIDE[0, :n]
+    np.testing.assert_array_equal(primal.jit(sorted_by_swaps)(x), np.sort(x))
+    made = built(lambda x: [sorted_by_swaps(x)], x)
+    items = [i for found in made.plan.fused.values() for i in found.spec.items]
+    (jump,) = [i for i in items if i[0] == "branch"]
+    if n > IN_REGISTERS:
+        assert [[i[0] for i in items].count("put") for items, _ in jump[2]] == [0, 2]
+
+    def turn(c: Any, a: Any) -> Any:
+        """Results of both kinds, of one that another one reads, of branches in branches."""
+        w, s = c
+        i = jnp.abs(a * 10).astype(jnp.int32) % 3
+
+        def inner(w: Any) -> Any:
+            return lax.cond(s > a, lambda w: w.at[i].add(s), lambda w: jnp.tanh(w) + w[::-1], w)
+
+        cases = [lambda w: (inner(w), s + w[1]), lambda w: (w, a), lambda w: (w * s, w.max())]
+        w, s = lax.switch(i, cases, w)
+        return (w, s * 0.5), (w[i], s)
+
+    agree(lambda w, a: lax.scan(turn, (w, a[0]), a), x, X[0])
+    agree(primal.vmap(lambda w, a: lax.scan(turn, (w, a[0]), a), (0, None)), WIDE[:2, :n], X[0])
+
+
 def agree(f: Callable[..., Any], *args: Any) -> None:
     """The engine against operations one by one."""
     with cpu_engine("reference"):

@@ -212,7 +212,7 @@ class Fused:
         for step in block.steps:
             if self.space or self._is_code(step) or self._is_alias(step):
                 continue
-            if self._is_inline(step):
+            if type(step) is Branch:
                 for inner in step.blocks:
                     self._expose(inner)
             elif access := self._access(step):
@@ -224,9 +224,6 @@ class Fused:
 
     def _is_code(self, step: Any) -> bool:
         return in_registers(step, self.most) or is_product(step, self.most)
-
-    def _is_inline(self, step: Any) -> bool:
-        return type(step) is Branch and all(self._fits(node) for node in step.outs)
 
     def _is_alias(self, step: Any) -> bool:
         """Whether a step only gives elements other places."""
@@ -258,7 +255,7 @@ class Fused:
                     for e in range(x.size):
                         regs[out, element(place, e)] = self._ref(x, e, regs, items)
                 self._show(out, regs, items)
-            elif self._is_inline(step):
+            elif type(step) is Branch:
                 walked()
                 self.hidden.add(step)
                 self._branch(step, regs, items)
@@ -414,21 +411,29 @@ class Fused:
         return self._words(lambda _: numbers, len(numbers))
 
     def _branch(self, step: Branch, regs: Registers, items: list[Any]) -> None:
+        """A jump. Results that are no registers lie in one place, whichever block makes them."""
         index = self._ref(step.index, 0, regs, items)
+        kept = [self._fits(node) for node in step.outs]
+        outs = [node for node, fits in zip(step.outs, kept, strict=True) if fits]
         blocks = []
         for block, results in zip(step.blocks, step.results, strict=True):
             inner: list[Any] = []
             own = dict(regs)
             self._block(block, own, inner)
-            refs = [number for n in results for number in self._all(n, own, inner)]
+            refs = [
+                number
+                for node, fits in zip(results, kept, strict=True)
+                if fits
+                for number in self._all(node, own, inner)
+            ]
             blocks.append((tuple(inner), tuple(refs)))
         numbers = []
-        for node in step.outs:
+        for node in outs:
             for e in range(size_of(node.shape)):
                 regs[node, e] = self._number()
                 numbers.append((regs[node, e], NATIVE[node.dtype]))
         items.append(("branch", index, tuple(blocks), tuple(numbers)))
-        for node in step.outs:
+        for node in outs:
             self._show(node, regs, items)
 
     def _show(self, node: Node, regs: Registers, items: list[Any]) -> None:
