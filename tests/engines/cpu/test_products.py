@@ -19,6 +19,7 @@ from primal.engines.cpu.steps import Library, Routine
 from primal.ops.contract import dot_general
 from primal.ops.shape import transpose
 from tests.engines.cpu import lab
+from tests.engines.cpu.fences import fenced
 
 NONE = ((), ())
 
@@ -180,6 +181,17 @@ def test_small_products_with_vectors_call_no_library(side, kind):
     w, x = array((64, 64), "float32"), array(64, "float32")
     made = agree(product(((side,), (0,))), w, x, terms=64)
     assert [(type(s.spec).__name__, s.words[0]) for s in steps(made, Routine)] == [(kind, 1)]
+
+
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("rows,depth", [(4, 9), (5, 20), (7, 33), (9, 9), (10, 4), (13, 70)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_few_rows_take_shorter_vectors(dtype, rows, depth, end):
+    for side, shape in ((2, (3, rows, depth)), (1, (3, depth, rows))):
+        w, x = fenced(shape, np.dtype(dtype), end), fenced((3, depth), np.dtype(dtype), end)
+        w[...], x[...] = array(shape, dtype), array((3, depth), dtype, 1)
+        made = agree(product(((side,), (1,)), ((0,), (0,))), w, x, terms=depth)
+        assert [bool(s.words[0]) for s in steps(made, Routine)] == [True]
 
 
 @pytest.mark.parametrize("shape", [(300, 4, 4), (65, 3, 5), (1, 2, 8)])

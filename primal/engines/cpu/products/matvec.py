@@ -28,6 +28,10 @@ SHARED, UNITS = 3 << 18, 4
 """Bytes of a matrix from which threads share its rows, and in how many units. A matrix of 1 MB
 fills a second cache of that size, so that a loop reads it from the third in part; halves of it stay
 in those of two threads (512 x 512 float32: 11.2 µs, by two 5.9). Fewer bytes gained nothing."""
+LEAST = 4
+"""Lanes of the shortest vectors. What has fewer rows than a whole one has lanes takes less of them,
+where BLAS was called (32 products of 10 x 10 float32 with vectors 2.3 to 1.2 us, of 5 x 20 1.8 to
+1.0, of 7 x 100 that lie across 6.5 to 2.0)."""
 VECTORS, SUMS = 4, 8
 """Vectors of results, and of sums side by side: one would wait four cycles for each addition."""
 
@@ -274,15 +278,17 @@ def matvec(
     and of the results.
     """
     size = itemsize(dtype)
-    lanes = _llvm.compiler().width // size
-    whole, work = rows * depth * size, 2.0 * rows * depth
     to_row, to_term = matrix
+    across = to_row == 1
+    lanes = most = _llvm.compiler().width // size
+    while lanes > LEAST and rows < (lanes // 2 if across else lanes):
+        lanes //= 2
+    whole, work = rows * depth * size, 2.0 * rows * depth
     head = blas.words_of(loops, size)
     theirs, parts = blas.by_parts(dtype, rows, depth, matrix, vector, result)
     if dtype[0] == "c":
         spec = blas.Gemv(dtype, len(loops))
         return spec, [*head, *theirs], parts, 100 + int(4 * work / parts / 8)
-    across = to_row == 1
     if across:
         own = whole <= MOST_ACROSS and result == 1 and rows >= lanes // 2
         words, units = [rows, depth, to_term * size, vector * size], 1
@@ -299,4 +305,4 @@ def matvec(
         cost = 10 + int(work / 30 if units == 1 else whole / 40 / units)
         return kind(dtype, lanes, len(loops)), [units, *words, *head, *theirs], units, cost
     cost = 100 + int(work / parts / 8)
-    return kind(dtype, lanes, len(loops)), [0, *words, *head, *theirs], parts, cost
+    return kind(dtype, most, len(loops)), [0, *words, *head, *theirs], parts, cost
