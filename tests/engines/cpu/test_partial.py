@@ -36,6 +36,15 @@ CASES: dict[str, tuple[Callable[..., Any], int]] = {
     "halves across dimensions": (
         lambda x, r: (lambda y: pnp.concatenate([y[7:] * 2, -y[:7]]))((x * x).reshape(-1)), 1913,
     ),
+    "halves that were joined": (
+        lambda x, r: (lambda y: y[:6] * y[6:])(pnp.concatenate([x, x + r])), 1920,
+    ),
+    "columns that were stacked": (
+        lambda x, r: (lambda y: y[..., 1] - y[..., 0])(pnp.stack([x * r, x], -1) * 2), 1920,
+    ),
+    "what is neither half alone": (
+        lambda x, r: pnp.concatenate([x, x * r])[2:7] * 2, 1920,
+    ),
     "every second one": (
         lambda x, r: (lambda y: pnp.maximum(y[..., 0], y[..., 1]))((x * x).reshape(-1, 2)), 960,
     ),
@@ -98,3 +107,25 @@ def test_views_of_views_make_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
         x = np.full(2**levels - 1, 1 + 1j, np.complex64)
         primal.jit(lambda x: primal.vjp(primal.lax.cumprod, x)[1](x)).lower(x).compile()
     assert counts[3] - counts[2] <= 1.5 * (counts[1] - counts[0])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("join", [pnp.stack, pnp.concatenate])
+def test_the_derivative_by_a_piece_of_what_was_joined_reads_the_piece(join: Any, axis: int) -> None:
+    """Nothing else is in memory, of complex numbers either."""
+    x, y, z = DRAW.standard_normal((3, 30, 40, 2)).astype(np.float32).view(np.complex64)[..., 0]
+    for a, b, c in ((x, y, z), (x.real.copy(), y.real.copy(), z.real.copy())):
+        f = primal.grad(lambda a, b, c: (join([a, b, c * 2], axis) ** 2).sum().real)
+        made = primal.jit(f).lower(a, b, c).compile()
+        np.testing.assert_allclose(made(a, b, c), 2 * a, rtol=1e-6)
+        assert " 0 bytes" in made.as_text()
+
+
+@pytest.mark.parametrize("width", [2, ((0, 3), (1, 0)), ((0, 0), (4, 4))])
+def test_the_derivative_of_padding_reads_what_was_padded(width: Any) -> None:
+    real = DRAW.standard_normal((60, 80)).astype(np.float32)
+    for x in (real, real.view(np.complex64)):
+        f = primal.grad(lambda x: (pnp.pad(x, width) ** 2).sum().real)
+        made = primal.jit(f).lower(x).compile()
+        np.testing.assert_allclose(made(x), 2 * x, rtol=1e-6)
+        assert " 0 bytes" in made.as_text()

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+
 from primal.engines.cpu.graph import (
     APART,
     NOWHERE,
@@ -24,6 +26,7 @@ from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.kernels.takes import INNER
 from primal.engines.cpu.plan.schedule import LIGHT, nodes_read
 from primal.engines.cpu.routines.gaps import CLOSE
+from primal.engines.cpu.steps import Routine
 
 _STAYS = APART | NOWHERE | INNER.keys()
 """Words that are no function of the elements at the same place."""
@@ -46,6 +49,8 @@ def in_part(items: Sequence[Any], outs: Sequence[Node]) -> list[Any]:
     found: list[Any] = []
     again: dict[Node, int] = {}
     for item in items:
+        if _read_apart(item, whole, readers):
+            continue
         if type(item) is not Node:
             whole.update(nodes_read(item))
             found.append(item)
@@ -56,6 +61,109 @@ def in_part(items: Sequence[Any], outs: Sequence[Node]) -> list[Any]:
                 readers[x.node].append(node)
         found.extend(made)
     return found
+
+
+Piece = tuple[Sequence[int], Sequence[int], Value, Sequence[int]]
+"""First and last index of a part of an array, what it was put together of, and the index of its
+first element there."""
+
+
+def _read_apart(item: Any, whole: set[Node], readers: dict[Node, list[Node]]) -> bool:
+    """Whether nobody reads what was joined or padded, as all that was read of it are parts of
+    pieces, which are read now.
+
+    So what becomes of halves that were put together, and taken apart again, is computed of them:
+    the derivative of `stack` for a function of its result.
+    """
+    if type(item) is Node:
+        outs: Sequence[Node] = (item,)
+    elif type(item) is Routine:
+        outs = item.outs
+    else:
+        return False
+    if not whole.isdisjoint(outs):
+        return False
+    if not any(readers[node] for node in outs):
+        return True  # as a copy of a piece
+    pieces = _pieces_of(item)
+    if not pieces:
+        return False
+    (node,) = outs
+    found: dict[Any, Value] = {}
+    for x in [x for r in readers[node] for x in r.args if x.node is node]:
+        if x.key() not in found:
+            part = _within(node.shape, x, pieces)
+            if part is None:
+                return False
+            found[x.key()] = part
+    for reader in dict.fromkeys(readers[node]):
+        read = [found.get(x.key()) if x.node is node else None for x in reader.args]
+        for piece in read:
+            if piece is not None:
+                readers[piece.node].append(reader)
+        reader.args = tuple([new or x for new, x in zip(read, reader.args, strict=True)])
+    return True
+
+
+def _pieces_of(item: Any) -> list[Piece]:
+    """What a concatenation, or a word that joins two arrays or pads one, puts together."""
+    found: list[Piece] = []
+    if type(item) is Node:
+        plain, ends = [0] * len(item.shape), [n - 1 for n in item.shape]
+        if item.word == "join":
+            *pieces, along, middle = item.args
+            dim, at = _dimension(along), _number(middle)
+            below, above = (_put(v, dim, n) for v, n in ((ends, at - 1), (plain, at)))
+            found = [(plain, below, pieces[0], plain), (above, ends, pieces[1], plain)]
+        elif item.word == "pad":
+            first, last = plain, ends
+            for i in range(1, len(item.args), 3):
+                along, low, high = item.args[i : i + 3]
+                dim = _dimension(along)
+                first, last = _put(first, dim, _number(low)), _put(last, dim, _number(high) - 1)
+            found = [(first, last, item.args[0], plain)]
+        return found
+    if len(item.parts) < 2:
+        return []
+    for x, place in zip(item.args, item.parts, strict=True):
+        first = _split(place.offset, row_major(item.outs[0].shape))
+        last = [a + n - 1 for a, n in zip(first, place.shape, strict=True)]
+        # Copies were made for groups to put them together.
+        while x.node.word == "copy" and (copied := viewed(x)) is not None:
+            x = copied
+        found.append((first, last, x, first))
+    return found
+
+
+def _dimension(places: Value) -> int:
+    """The dimension that places are counted along."""
+    return next(d for d, s in enumerate(places.steps()) if s)
+
+
+def _number(x: Value) -> int:
+    return int(np.frombuffer(x.node.attr, x.node.dtype)[0])
+
+
+def _put(indices: Sequence[int], dim: int, n: int) -> list[int]:
+    return [n if d == dim else i for d, i in enumerate(indices)]
+
+
+def _within(whole: Sequence[int], x: Value, pieces: Sequence[Piece]) -> Value | None:
+    """A view as one of the piece of the array that it lies in; None where it lies in several."""
+    sides = row_major(whole)
+    begin = _split(x.offset, sides)
+    steps = [_split(s if n > 1 else 0, sides) for n, s in zip(x.shape, x.steps(), strict=True)]
+    low, high = list(begin), list(begin)
+    for n, by in zip(x.shape, steps, strict=True):
+        for d, step in enumerate(by):
+            (low if step < 0 else high)[d] += (n - 1) * step
+    for first, last, piece, origin in pieces:
+        if all(a <= b and c <= e for a, b, c, e in zip(first, low, high, last, strict=True)):
+            along = piece.steps()
+            offset = _dot([b - o for b, o in zip(begin, origin, strict=True)], along)
+            strides = tuple([_dot(by, along) for by in steps])
+            return piece.view(x.shape, strides, piece.offset + offset)
+    return None
 
 
 def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[Node]:
