@@ -389,7 +389,9 @@ def over_known(f: Floats, x: str, y: str, inverse: str) -> str:
     right = f.both(kept, f.test("ord", out, out))
 
     def infinite() -> str:
-        exact = f.both(kept, f.test("ord", quotient, quotient))
+        # What x is no number for needs no other division.
+        known = c.new(f"or {mask} {f.test('ord', quotient, quotient)}, {f.test('uno', x, x)}")
+        exact = f.both(kept, known)
         hard = c.new(f"xor {mask} {exact}, {c.const('i1', 'true')}")
         if f.dtype == "f8" or c.module.careful:
             return branch(f, hard, quotient, small)
