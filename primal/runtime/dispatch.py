@@ -25,6 +25,9 @@ from primal.runtime.array import ArrayImpl
 from primal.runtime.eager import root
 from primal.runtime.programs import Program
 
+MOST = 64
+"""Signatures that are found without looking further, as many as the extension has."""
+
 
 class PythonDispatcher:
     """What the extension's Dispatcher does, for arrays as positional arguments."""
@@ -91,7 +94,10 @@ def remember(
             return
     if extension is None:
         if fixed is None and all(type(a) is ArrayImpl for a in args) and len(args) == len(leaves):
-            dispatcher._entries[(key, *[a.aval for a in args])] = (program, out_spec)
+            entries = dispatcher._entries
+            entries[(key, *[a.aval for a in args])] = (program, out_spec)
+            for oldest in list(entries)[:-MOST]:
+                entries.pop(oldest, None)
         return
     avals = tuple([aval_of(x) for x in leaves])
     trees = outline(spec)

@@ -21,7 +21,7 @@ from primal.api.jit import JitFunction
 from primal.base.config import cpu_engine
 from primal.ops.elementwise import add, mul, sin
 from primal.ops.spread import reduce_sum
-from primal.runtime import programs
+from primal.runtime import dispatch, programs
 from primal.runtime.programs import counters
 
 
@@ -491,16 +491,18 @@ def test_executables_of_functions_that_are_gone_are_let_go(monkeypatch, counts):
 
 def test_signatures_that_do_not_come_again_are_let_go(monkeypatch, counts):
     monkeypatch.setitem(JitFunction._traced.__globals__, "MOST_SIGNATURES", 4)
-    f = jit(lambda x, n: mul(x, n + 0.28125), static_argnums=1)
-    x = arr(3)
-    for n in range(20):
-        np.testing.assert_array_equal(f(x, n), np.asarray(x) * (n + 0.28125))
-    assert f._cache_size() == 4 and counts()[0] == 20
+    f, made = jit(lambda x: mul(x, 0.28125)), []
+    for n in range(100):
+        np.testing.assert_array_equal(f(arr(n)), np.asarray(arr(n)) * 0.28125)
+        made += [weakref.ref(p) for p in [*f._signatures.values()][-1].programs.values()]
+    assert f._cache_size() == 4 and counts()[0] == len(made) == 100
+    gc.collect()
+    assert sum(ref() is not None for ref in made) <= 4 + dispatch.MOST
     f._forget()  # the last ones, which calls look at first
-    f(x, 19), f(x, 16)
-    assert counts()[0] == 20
-    np.testing.assert_array_equal(f(x, 3), np.asarray(x) * 3.28125)
-    assert counts()[0] == 21 and f._cache_size() == 4
+    f(arr(99)), f(arr(96))
+    assert counts()[0] == 100
+    np.testing.assert_array_equal(f(arr(3)), np.asarray(arr(3)) * 0.28125)
+    assert counts()[0] == 101 and f._cache_size() == 4
 
 
 def test_caches_are_emptied_while_other_threads_fill_them():
