@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 55 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 56 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -62,6 +62,7 @@
 #include "fast/choices.c"
 #include "fast/orders.c"
 #include "fast/sorts.c"
+#include "fast/searches.c"
 #include "fast/casts.c"
 #include "fast/divisions.c"
 #include "fast/threefry.c"
@@ -149,6 +150,8 @@ static PyMethodDef module_methods[] = {
     {"horner", (PyCFunction)(void (*)(void))horner, METH_FASTCALL,
      "horner(coefficients, x): a polynomial of float32."},
     {"in_order", in_order_along, METH_O, "Numbers sorted along the last axis, or None."},
+    {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL,
+     "places(row, x, right): where numbers would go in a row that ascends, or None."},
     {"order", order, METH_O, "The stable order of numbers along the last axis."},
     {"zeros_in_order", (PyCFunction)(void (*)(void))zeros_in_order, METH_FASTCALL,
      "zeros_in_order(out, x, axis): zeros of x sorted, in the order of those of x."},

@@ -1,11 +1,25 @@
 /* Polynomials of float32, and functions that are made of them. */
 
-static void polynomial(const float *row, npy_intp degree, const float *at, float *to, npy_intp n) {
-    for (npy_intp i = 0; i < n; i++)
-        to[i] = at[i] * row[0] + row[1];
-    for (npy_intp k = 2; k < degree; k++)
-        for (npy_intp i = 0; i < n; i++)
-            to[i] = to[i] * at[i] + row[k];
+/* So many numbers at a time stay in registers from one coefficient to the next. */
+enum { AT_ONCE = 64 };
+typedef float many __attribute__((vector_size(4 * AT_ONCE), aligned(4)));
+
+WIDEST static void polynomial(const float *row, npy_intp degree, const float *at, float *to,
+                              npy_intp n) {
+    npy_intp i = 0;
+    for (; i + AT_ONCE <= n; i += AT_ONCE) {
+        const many x = *(const many *)(at + i);
+        many sum = x * row[0] + row[1];
+        for (npy_intp k = 2; k < degree; k++)
+            sum = sum * x + row[k];
+        *(many *)(to + i) = sum;
+    }
+    for (; i < n; i++) {
+        float sum = at[i] * row[0] + row[1];
+        for (npy_intp k = 2; k < degree; k++)
+            sum = sum * at[i] + row[k];
+        to[i] = sum;
+    }
 }
 
 /* horner(coefficients, x): a polynomial of float32, highest degree first. */
@@ -88,6 +102,14 @@ static void of_part(const parts *p, int which, const float *at, float *to) {
                PyArray_SIZE(p->in[0]));
 }
 
+/* One of two numbers, without a jump that is taken for every other x: 4 ns. */
+static inline float one_of(int first, float x, float y) {
+    union { float real; uint32_t bits; } a = {x}, b = {y}, out;
+    const uint32_t mask = -(uint32_t)first;
+    out.bits = (a.bits & mask) | (b.bits & ~mask);
+    return out.real;
+}
+
 /* erf(x, p, q, flat, exp): x + x p(x^2) where |x| < 1, 1 - exp(q(min(|x|, flat))) with the sign of x
    elsewhere. */
 static PyObject *erf_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
@@ -105,9 +127,9 @@ static PyObject *erf_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
             at[i] = fabsf(x[i]) > flat ? flat : fabsf(x[i]);
         of_part(&p, 2, at, outside);
         good = exp_of(&p, 1);
-        for (npy_intp i = 0; good && i < size; i++) {
+        for (npy_intp i = 0; i < size; i++) {
             float near = inside[i] * x[i] + x[i], far = copysignf(1 - outside[i], x[i]);
-            inside[i] = x[i] * x[i] < 1 ? near : far;
+            inside[i] = one_of(x[i] * x[i] < 1, near, far);
         }
     }
     return leave_parts(&p, good);
@@ -139,9 +161,9 @@ static PyObject *erfc_32(PyObject *self, PyObject *const *given, Py_ssize_t n) {
             power[i] = -(near * near);
         }
         good = exp_of(&p, 1);
-        for (npy_intp i = 0; good && i < size; i++) {
+        for (npy_intp i = 0; i < size; i++) {
             float beyond = body[i] * power[i];
-            body[i] = x[i] < 0 ? 2 - beyond : beyond;
+            body[i] = one_of(x[i] < 0, 2 - beyond, beyond);
         }
     }
     return leave_parts(&p, good);

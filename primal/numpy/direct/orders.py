@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import is_narrow_float, python_scalar_dtype, to_inexact_dtype
-from primal.base.native import BFLOAT16, FLOAT32, is_finite, is_plain, widened
+from primal.base.native import BFLOAT16, FLOAT32, extension, is_finite, is_plain, widened
 from primal.numpy.direct.operands import (
     ANY,
     as_dtype,
@@ -36,6 +36,16 @@ HALF, DIGITS = np.array(1 << 31, np.uint64), np.array(32, np.uint64)
 _least, _greatest = np.minimum.reduce, np.maximum.reduce
 
 
+def _places(row: Any, x: Any, side: str) -> Any:
+    """row.searchsorted(x, side), of many numbers a tenth of its time: 100,000 among as many float32
+    1.0 ms, NumPy 12.7."""
+    if extension is not None and side in ("left", "right"):
+        found = extension.places(row, x, side == "right")
+        if found is not None:
+            return found
+    return row.searchsorted(x, side)
+
+
 @exact(2)
 def searchsorted(
     a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
@@ -50,7 +60,7 @@ def searchsorted(
             # Beside a nan NumPy has another order of complex numbers.
             if dtype.kind == "c" and not (is_finite(a) and is_finite(v)):
                 return None
-            return as_dtype(a, dtype).searchsorted(as_dtype(v, dtype), side)
+            return _places(as_dtype(a, dtype), as_dtype(v, dtype), side)
 
         return run
     v = np.asarray(v, dtype)
@@ -71,7 +81,7 @@ def digitize(
     def run(x: Any, bins: Any) -> Any:
         x, bins = as_dtype(x, dtype), as_dtype(bins, dtype)
         if bins[-1] >= bins[0]:
-            return bins.searchsorted(x, side)
+            return _places(bins, x, side)
         return n - bins[::-1].searchsorted(x, side)
 
     return run
@@ -391,7 +401,7 @@ def histogram(
         ends = widened(edges) if half else edges
         if x.size > LONG and bins < LONG and np.isfinite(high - low):
             return _counted(x.ravel(), ends), edges
-        counts = np.bincount(ends.searchsorted(x.ravel(), "right"), minlength=bins + 2)
+        counts = np.bincount(_places(ends, x.ravel(), "right"), minlength=bins + 2)
         # The last bin has its upper edge, beyond which nothing is.
         counts[bins] += counts[bins + 1]
         return counts[1:-1], edges
