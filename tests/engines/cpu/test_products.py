@@ -387,6 +387,15 @@ def test_tiles_of_a_stack_with_rows_far_apart():
     agree(lambda x, y: [dot(x, y, ((2,), (2,)), ((0,), (0,)))], x, y, terms=512)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("terms", [2, 9, 16, 17])
+def test_few_terms_are_turned_where_they_are_contiguous(terms, dtype):
+    x, y = array((3, 40, terms), dtype), array((3, 50, terms), dtype, 1)
+    made = agree(product(((2,), (2,)), ((0,), (0,))), x, y, terms=terms)
+    assert len(steps(made, object)) == (1 if terms > 16 else 2)
+    agree(product(((1,), (1,))), x[:, :9], y[:, ::6], terms=9)
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_products(dtype):
     x, y = array((20, 30), dtype), array((30, 40), dtype, 1)
