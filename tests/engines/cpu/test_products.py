@@ -404,6 +404,18 @@ def test_complex_products(dtype):
     assert not steps(made, Library)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(20, 30), (3, 17, 9)])
+def test_complex_matrices_are_not_taken_apart_for_a_vector(shape, dtype):
+    x, many = array(shape, dtype), tuple(range(len(shape) - 2))
+    for side in (-1, -2):
+        y = array((*shape[:-2], shape[side]), dtype, 1)
+        y.flat[3] = complex(np.inf, 1)  # as NumPy, which lets BLAS multiply too
+        f = product(((x.ndim + side,), (y.ndim - 1,)), (many, many))
+        made = agree(f, x, y, terms=40)
+        assert [s.name for s in steps(made, object)] == ["matvec"]
+
+
 ORDERS = [
     *itertools.permutations(range(4)),
     *random.Random(0).sample([*itertools.permutations(range(6))], 24),
