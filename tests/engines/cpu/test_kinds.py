@@ -25,6 +25,7 @@ OTHER_ALGORITHMS = {
     for names, why in {
         "assoc, gamma, permutation": "the program is another one",
         "pool grad": "the program is another one: padding of odd and of even sizes",
+        "conv grad": "phases of a stride have half of the places: short rows, at the first size",
     }.items()
     for name in names.split(", ")
 }  # fmt: skip
@@ -92,6 +93,8 @@ def test_short_rows_of_a_new_length_compile_nothing(name: str) -> None:
 
 MOST = 24
 """Kinds of a program over all sizes looked at; half of the programs have five or fewer."""
+MORE = {"conv grad": 36}
+"""Those of programs that have more: few places of a stride are few of each phase."""
 
 
 @pytest.mark.skipif(_llvm.compiler().width < 64, reason="points are a kernel per length")
@@ -100,7 +103,7 @@ def test_kinds_over_all_sizes_are_few(name: str) -> None:
     found: frozenset[object] = frozenset()
     for n in (*SHORT, *SIZES):
         found |= specs(name, n)
-    assert len(found) <= MOST
+    assert len(found) <= MORE.get(name, MOST)
 
 
 @pytest.mark.parametrize("heavy", [False, True])
