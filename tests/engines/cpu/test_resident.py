@@ -55,6 +55,17 @@ def test_other_code_takes_its_place(folder, compiled):
     assert len(list(folder.iterdir())) == 1
 
 
+def test_what_is_damaged_is_compiled_again(folder, compiled):
+    code = resident.code_of(TEXT)
+    (path,) = folder.iterdir()
+    data = path.read_bytes()
+    for spoiled in (data[:-1], data[:-40] + b"?" + data[-39:], data[:10], b""):
+        path.write_bytes(spoiled)
+        assert resident.code_of(TEXT) == code
+        assert path.read_bytes() == data
+    assert compiled == [TEXT] * 5
+
+
 def test_nothing_is_written_where_bytecode_is_not(folder, compiled, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert resident.code_of(TEXT)

@@ -2,7 +2,8 @@
 
 The driver is the same for all programs, and half of what a small first program waited for. So it is
 found like bytecode whether or not programs' code is kept (`store`): written unless Python is told
-to write none, or cannot. A file begins with all that its code was made of; no digest stands for it.
+to write none, or cannot. A file begins with all that its code was made of, for which no digest
+stands, and ends with a checksum: what is damaged is compiled again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import sys
 
 from primal.engines.cpu import _llvm
+from primal.engines.cpu.run.store import checksum
 from primal.engines.cpu.steps import RoutineSpec
 
 
@@ -32,12 +34,13 @@ def code_of(text: str) -> bytes:
         return compiler.object_of(text)
     with contextlib.suppress(OSError), open(path, "rb") as file:
         data = file.read()
-        if data.startswith(head):
-            return data[len(head) :]
+        body = data[: -len(checksum(b""))]
+        if body.startswith(head) and data[len(body) :] == checksum(body):
+            return body[len(head) :]
     code = compiler.object_of(text)
     if not sys.dont_write_bytecode:
         with contextlib.suppress(OSError):
-            _write(path, head + code)
+            _write(path, head + code + checksum(head + code))
     return code
 
 

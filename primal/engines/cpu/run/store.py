@@ -93,7 +93,7 @@ class Store:
         except (OSError, ValueError):
             return None
         body = data[len(_MAGIC) + _DIGEST :]
-        if not data.startswith(_MAGIC) or _checksum(body) != data[len(_MAGIC) :][:_DIGEST]:
+        if not data.startswith(_MAGIC) or checksum(body) != data[len(_MAGIC) :][:_DIGEST]:
             return None
         head = int.from_bytes(body[:8], "little")
         names: dict[str, str] = json.loads(body[8 : 8 + head])
@@ -103,7 +103,7 @@ class Store:
         """Keep a module."""
         head = json.dumps(names).encode()
         body = len(head).to_bytes(8, "little") + head + code
-        data = _MAGIC + _checksum(body) + body
+        data = _MAGIC + checksum(body) + body
         module = f"{hashlib.blake2b(head, digest_size=_DIGEST).hexdigest()}.o"
         try:
             if not self._measured:
@@ -150,7 +150,7 @@ class Store:
             total -= size
 
 
-def _checksum(data: bytes) -> bytes:
+def checksum(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST).digest()
 
 
