@@ -1,4 +1,4 @@
-"""Gradients of what every step multiplies by: sums over steps become products after the loop."""
+"""Gradients of what every step reads: sums of products come after the loop, windows are added."""
 
 from __future__ import annotations
 
@@ -26,8 +26,22 @@ STEPS: dict[str, Any] = {
     "of what every step is given": lambda w, h, x: h + w @ x,
     "elsewhere too": lambda w, h, x: jnp.tanh(w @ h + x) * w[0],
     "of a constant": lambda w, h, x: h * x + w @ jnp.arange(1.0, N + 1),
+    "a row": lambda w, h, x: jnp.tanh(w[place(x)] + h),
+    "an element, and one of a column": lambda w, h, x: h * w[place(x), -1] + w[:, place(h)][2],
+    "rows that may be one": lambda w, h, x: jnp.sin(h * w[jnp.array([place(x), place(h)])].sum(0)),
+    "a clamped window": lambda w, h, x: jnp.tanh(x + window(w, place(x)).sum(0) * window(w, -1)[1]),
+    "a row and all": lambda w, h, x: jnp.tanh(w[place(x)] * jnp.cos(w).sum(0) + h),
     "bent": lambda w, h, x: jnp.tanh(jnp.einsum("ab,cb->ac", w.reshape(4, 9), outer(h, x)).sum()),
 }
+
+
+def place(x: Any) -> Any:
+    return jnp.abs(x[1] * 5).astype(jnp.int32) % N
+
+
+def window(w: Any, start: Any) -> Any:
+    """Three rows from one on that may be beyond the last of those."""
+    return lax.dynamic_slice(w, (start + 2, jnp.int32(0)), (3, N))
 
 
 def outer(h: Any, x: Any) -> Any:
@@ -62,7 +76,7 @@ def test_gradients_equal_those_of_the_unrolled_loop(name: str, reverse: bool) ->
     check_closed(make_jaxpr(grad(by_scan))(W, H, XS))
 
 
-@pytest.mark.parametrize("name", ["matrix first", "twice"])
+@pytest.mark.parametrize("name", ["matrix first", "twice", "a row", "rows that may be one"])
 def test_batches_and_second_derivatives(name: str) -> None:
     by_scan, unrolled = losses(STEPS[name])
     ws = jnp.stack([W, 2 * W, -W])
@@ -93,6 +107,21 @@ def test_the_loop_carries_no_sum_of_products() -> None:
     scan, closed = backward(loss, W, XS)
     assert [v.aval.shape for v in scan.outvars] == [(N,), (T, N)]
     assert closed.eqns[-1].op.name == "dot_general"
+
+
+@pytest.mark.parametrize("name", ["a row", "an element, and one of a column", "a clamped window"])
+def test_steps_add_windows_to_what_lies_there(name: str) -> None:
+    def loss(w: Any, xs: Any) -> Any:
+        return lax.scan(lambda h, x: (STEPS[name](w, h, x), None), jnp.zeros(N), xs)[0].sum()
+
+    scan, _ = backward(loss, W, XS)
+    eqns = scan.params["jaxpr"].eqns
+    whole = [e.op.name for e in eqns if e.outvars[0].aval.shape == W.shape]
+    assert set(whole) == {"scatter-add"}
+    # A derivative of it hands the cotangent of the sum on, and stacks no sums.
+    second = make_jaxpr(grad(lambda w: (grad(loss)(w, XS) ** 2).sum()))(W)
+    loops = [e for e in second.eqns if e.op.name == "scan"]
+    assert not any(v.aval.shape == (T, *W.shape) for e in loops for v in e.outvars)
 
 
 def test_sums_of_long_products_stay_in_the_loop() -> None:

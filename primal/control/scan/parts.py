@@ -15,11 +15,10 @@ from primal.control.programs import (
     settle,
     split,
 )
-from primal.control.scan.sums import Late, later
+from primal.control.scan.sums import Late, in_windows, later
 from primal.ir.evaluate import eval_closed
 from primal.ir.jaxpr import ClosedJaxpr
 from primal.ir.trace import Literal
-from primal.ops.spread import add_any
 from primal.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from primal.transforms.memo import memo_on_jaxpr
 from primal.transforms.stage import stage
@@ -119,14 +118,13 @@ def backward_body(
     late = later(step, num_sums, num_carry, num_fixed, len(ct_y_avals))
     step, num_sums = late.body, late.terms.count(None)
     sum_avals = step.out_avals[:num_sums]
+    step, added = in_windows(step, num_sums)
 
     def backward(*args: Any) -> list[Any]:
         consts, sums, cts, x, ct_ys = split(args, num_fixed, num_sums, num_carry, num_x)
-        results = eval_closed(step, *consts, *x, *cts, *ct_ys)
-        return [
-            *[add_any(a, b) for a, b in zip(sums, results[:num_sums], strict=True)],
-            *results[num_sums:],
-        ]
+        results = iter(eval_closed(step, *consts, *x, *cts, *ct_ys))
+        totals = [how.to(total, results) for how, total in zip(added, sums, strict=True)]
+        return [*totals, *results]
 
     avals = [*fixed, *sum_avals, *ct_carry_avals, *x_avals, *ct_y_avals]
     return Late(stage(backward, avals, f"backward({jaxpr.jaxpr.debug})"), late.terms)
