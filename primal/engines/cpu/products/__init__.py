@@ -326,9 +326,11 @@ def _by_blas(
             room = tiled.room(unit[1])
     elif dtype in ("f4", "f8"):
         # Half as thin ones are better packed: 34 x 2048 x 512 of float64 1.2 ms, by BLAS 2.4.
-        if _waits(work, memory) and thin.fits(*sizes, yn):
+        fits = gemm.fits(*sizes, (xm, xk), yk == 1, itemsize(dtype))
+        near = fits and dtype == "f4" and m <= thin.MOST and 4 * depth * n <= thin.CACHE
+        if (near or _waits(work, memory)) and thin.fits(*sizes, yn):
             own, (callees, unit, room) = True, thin.used(dtype, m)
-        elif not _waits(2 * work, memory) and gemm.fits(*sizes, (xm, xk), yk == 1, itemsize(dtype)):
+        elif fits and not _waits(2 * work, memory):
             own, (callees, unit, room) = True, gemm.packed(dtype, sizes, strides[:2])
     if not own:
         rows, columns = tiles(m, n, work, memory)
