@@ -322,11 +322,11 @@ def _between(method: str, below: Any, above: Any, position: Any, floor: Any) -> 
     # The weight of a share that is nan is nan.
     equal = ops.bitwise_and(ops.eq(below, above), ops.eq(weight, weight))
     value = ops.select_n(equal, mixed, below)
-    # Equal numbers stay what they are, and share the derivative as others do.
+    # Equal numbers stay what they are, -0 too, and share the derivative as others do.
     level = ops.bitwise_and(equal, ops.is_finite(below))
     zero = to_shape(literal(0, below.aval.dtype, False), below.aval.shape)
-    gap = ops.sub(ops.select_n(level, zero, above), ops.select_n(level, zero, below))
-    return ops.select_n(level, value, ops.add(below, ops.mul(weight, gap)))
+    gap = ops.sub(ops.select_n(level, zero, below), ops.select_n(level, zero, above))
+    return ops.select_n(level, value, ops.sub(below, ops.mul(weight, gap)))
 
 
 # Covariance.

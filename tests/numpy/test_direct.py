@@ -1076,6 +1076,30 @@ def test_medians_of_whole_numbers(dtype, shape):
         same_bits(jit(jnp.median, static_argnums=1)(jnp.asarray(x), axis), want)
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 2049, 2050])
+def test_middle_zeros_of_two_signs(n):
+    rng = np.random.default_rng(n)
+    for values in ([-0.0], [0.0, -0.0], [1.0, -1.0, 0.0, -0.0]):
+        x = jnp.asarray(rng.choice(np.array(values, np.float32), n))
+        for f in (jnp.median, jnp.nanmedian, lambda x: jnp.quantile(x, 0.5)):
+            same_bits(f(x), jit(f)(x))
+        if len(values) == 1:
+            same_bits(jnp.quantile(x, 0.25), np.float32(-0.0))
+
+
+@pytest.mark.parametrize(("low", "width", "bins"), [
+    (1e6, 1, 100), (-1e6, 1, 37), (0, 1e-45, 10), (0, 1e-37, 1000), (-3e38, 6e38, 9), (7, 3, 2000),
+])  # fmt: skip
+def test_histograms_whose_edges_are_rounded(low, width, bins):
+    rng = np.random.default_rng(0)
+    x = (low + rng.integers(0, 17, 3000) / 16 * width).astype(np.float32)
+    found, edges = map(np.asarray, jnp.histogram(jnp.asarray(x), bins))
+    assert (np.diff(edges) >= 0).all()
+    wanted = [((x >= a) & (x < b)).sum() for a, b in itertools.pairwise(edges)]
+    wanted[-1] += (x == edges[-1]).sum()
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("k", [-(2**31), -4, -3, 4, 5, 2**31 - 1])
 @pytest.mark.parametrize("name", ["tril", "triu"])
 def test_triangles_beyond_the_corners(name, k):

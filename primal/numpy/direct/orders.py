@@ -22,7 +22,6 @@ from primal.numpy.direct.operands import (
 )
 from primal.ops.index.sort import (
     has_zeros_of_both_signs,
-    in_order,
     sorted_along,
     stable_order,
     stable_orders,
@@ -355,13 +354,17 @@ def bincount(
 
 
 def _counted(x: Any, edges: Any) -> Any:
-    """How many elements lie between edges at equal distances, which contain them all.
+    """How many elements lie between edges at equal distances, which contain them all; None where
+    these are so close that rounding moves places by more than one.
 
     Places by division, and those that rounding moved are moved back; in blocks that stay in the
     cache. A search per element takes ten times as long.
     """
     bins = edges.size - 1
     share = bins / (edges[-1] - edges[0])
+    # Division is monotone: what is between two edges is between their places.
+    if not np.abs((edges - edges[0]) * share - np.arange(bins + 1)).max() < 0.5:
+        return None
     counts = np.zeros(bins, np.intp)
     for start in range(0, x.size, BLOCK):
         part = x[start : start + BLOCK]
@@ -393,14 +396,15 @@ def histogram(
     def run(x: Any) -> Any:
         x = widened(x) if half else as_dtype(x, dtype)
         low, high = dtype.type(_least(x, None)), dtype.type(_greatest(x, None))
-        if not low < high:
+        if not -np.inf < low < high < np.inf:
             return None
         edges = np.empty(bins + 1, dtype)
         edges[0], edges[-1] = low, high
         np.divide(low * scale * below + high * scale * above, whole, edges[1:-1])
         ends = widened(edges) if half else edges
-        if x.size > LONG and bins < LONG and np.isfinite(high - low):
-            return _counted(x.ravel(), ends), edges
+        counts = _counted(x.ravel(), ends) if x.size > LONG and bins < LONG else None
+        if counts is not None:
+            return counts, edges
         counts = np.bincount(_places(ends, x.ravel(), "right"), minlength=bins + 2)
         # The last bin has its upper edge, beyond which nothing is.
         counts[bins] += counts[bins + 1]
@@ -415,16 +419,19 @@ def _around(x: Any, at: int, low: int, high: int) -> tuple[Any, Any, Any]:
     Where there is a nan, the last one is.
     """
     before = (slice(None),) * at
-    if x.shape[at] <= LONG:
-        ordered = in_order(x, at)
-        below, above, last = [ordered[(*before, i)] for i in (low, high, -1)]
-        return below, above, last
-    # Of one place NumPy has vector code, of two a sort of all is faster.
-    parts = x.copy()
-    parts.partition(low, at)
-    below, rest = parts[(*before, low)], parts[(*before, slice(high, None))]
-    above = below if low == high else _least(rest, at)
-    return below, above, np.maximum(below, _greatest(rest, at))
+    if x.shape[at] > LONG:
+        # Of one place NumPy has vector code, of two a sort of all is faster.
+        parts = x.copy()
+        parts.partition(low, at)
+        below, rest = parts[(*before, low)], parts[(*before, slice(high, None))]
+        above = below if low == high else _least(rest, at)
+        # Of zeros, which are equal, one of the other sign may have come there.
+        zero = x.dtype.kind == "f" and not (below.all() and above.all())
+        if not (zero and has_zeros_of_both_signs(x)):
+            return below, above, np.maximum(below, _greatest(rest, at))
+    ordered = sorted_along(x, at)
+    below, above, last = [ordered[(*before, i)] for i in (low, high, -1)]
+    return below, above, last
 
 
 def _mean_around(x: Any, at: int) -> tuple[Any, Any]:
@@ -487,9 +494,11 @@ def _shared(dtype: Any, n: int, share: Any) -> tuple[int, int, Callable[[Any, An
 
     def mean(below: Any, above: Any) -> Any:
         # Both products, so that inf stays inf where the weight of the other one is 0.
-        return np.where(below == above, below, below * rest + above * weight)
+        equal = (below == above) & (below != 0)
+        return np.where(equal, below, below * rest + above * weight)
 
-    return int(low), int(high), mean
+    # A float may round the number of rows up.
+    return min(int(low), n - 1), min(int(high), n - 1), mean
 
 
 def _quantile(share_of: Callable[[Any, Any], Any]) -> Callable[..., Any]:
