@@ -129,3 +129,20 @@ def test_the_derivative_of_padding_reads_what_was_padded(width: Any) -> None:
         made = primal.jit(f).lower(x).compile()
         np.testing.assert_allclose(made(x), 2 * x, rtol=1e-6)
         assert " 0 bytes" in made.as_text()
+
+
+@pytest.mark.parametrize("shape", [(1, 20), (20, 1), (1, 1, 20), (3, 20), (20, 3)])
+def test_what_is_read_of_rolled_arrays_of_one_row(shape: tuple[int, ...]) -> None:
+    """Dimensions of one element have steps too, but nothing is joined or padded along them."""
+    x = DRAW.standard_normal(shape).astype(np.float32)
+    for axis in range(len(shape)):
+        width = [(2, 3) if d == axis else (0, 0) for d in range(len(shape))]
+        roll = functools.partial(pnp.roll, shift=1, axis=axis)
+        pad = functools.partial(pnp.pad, pad_width=width)
+        flip = functools.partial(pnp.flip, axis=axis)
+        for f in (
+            lambda x, roll=roll, flip=flip: flip(roll(x))[-1:] * 2,
+            lambda x, pad=pad: pad(x)[2:-1, 1:] * 2,
+            primal.grad(lambda x, roll=roll: (roll(pnp.tile(x, 2)) ** 2).sum()),
+        ):
+            agree(lambda x, f=f: [f(x)], x)

@@ -136,8 +136,9 @@ def _pieces_of(item: Any) -> list[Piece]:
 
 
 def _dimension(places: Value) -> int:
-    """The dimension that places are counted along."""
-    return next(d for d, s in enumerate(places.steps()) if s)
+    """The dimension that places are counted along; one of size 1 may have any step."""
+    counted = enumerate(zip(places.shape, places.steps(), strict=True))
+    return next(d for d, (n, s) in counted if s and n > 1)
 
 
 def _number(x: Value) -> int:
