@@ -146,3 +146,16 @@ def test_what_is_read_of_rolled_arrays_of_one_row(shape: tuple[int, ...]) -> Non
             primal.grad(lambda x, roll=roll: (roll(pnp.tile(x, 2)) ** 2).sum()),
         ):
             agree(lambda x, f=f: [f(x)], x)
+
+
+def test_what_is_gathered_of_joined_arrays_lies_in_all_of_them() -> None:
+    """What a group gathers it reads from where the array begins, whatever else is read of it."""
+    x, y = DRAW.standard_normal((2, 1, 40)).astype(np.float32)
+    for join in (pnp.stack, pnp.concatenate, lambda xs: pnp.pad(xs[0] * 2, ((0, 1), (0, 0)))):
+        for name in ("argsort", "argmax"):
+            def f(x: Any, y: Any, join: Any = join, name: str = name) -> list[Any]:
+                joined = join([x, y]).reshape(2, -1)
+                at = getattr(pnp, name)(joined, 0)
+                return [pnp.take_along_axis(joined, at.reshape(-1, joined.shape[1]), 0) * 2]
+
+            agree(f, x, y)

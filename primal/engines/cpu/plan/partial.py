@@ -89,6 +89,8 @@ def _read_apart(item: Any, whole: set[Node], readers: dict[Node, list[Node]]) ->
     if not pieces:
         return False
     (node,) = outs
+    if _read_within(node, readers[node]):
+        return False
     found: dict[Any, Value] = {}
     for x in [x for r in readers[node] for x in r.args if x.node is node]:
         if x.key() not in found:
@@ -103,6 +105,11 @@ def _read_apart(item: Any, whole: set[Node], readers: dict[Node, list[Node]]) ->
                 readers[piece.node].append(reader)
         reader.args = tuple([new or x for new, x in zip(read, reader.args, strict=True)])
     return True
+
+
+def _read_within(node: Node, readers: Sequence[Node]) -> bool:
+    """Whether a word reads the node by itself, as elements that its view does not tell."""
+    return any(x.node is node for r in readers for x in r.args[: INNER.get(r.word, 0)])
 
 
 def _pieces_of(item: Any) -> list[Piece]:
@@ -175,7 +182,7 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     if node.word in _STAYS or not readers or any(x.node.word == "iota" for x in node.args):
         return [node]
     read = [x for r in readers for x in r.args if x.node is node]
-    if any(x.node is node for r in readers for x in r.args[: INNER.get(r.word, 0)]):
+    if _read_within(node, readers):
         return [node]
     if any(x.strides is None for x in read):
         return [_as_read(node, readers, read) or node]
