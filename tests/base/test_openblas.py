@@ -71,12 +71,13 @@ def test_a_matrix_again_and_again():
 
 @ours
 def test_what_numpy_multiplies():
-    """Small products, one row, half of a square's, numbers that BLAS has not or cannot read."""
+    """Small products, one row, no terms, half of a square's, what BLAS has not or cannot read."""
     x, routine = drawn((70, 70), "f"), openblas.address("sgemm_")
     for left, right in [
         (x, x.T), (x[:1], x), (x, x[:, :1]), (x, x.astype("d")), (x.astype(">f4"), x),
         (x[::-1], x), (x[:, ::2], x[::2]), (np.broadcast_to(x[:1], (70, 70)), x), (x, x[:60]),
-        (x[0], x), (x[None], x), (np.broadcast_to(x, (2, 70, 70)), np.broadcast_to(x, (3, 70, 70))),
+        (x[0], x), (x[None], x), (x[:, :0], x[:0]),
+        (np.broadcast_to(x, (2, 70, 70)), np.broadcast_to(x, (3, 70, 70))),
     ]:  # fmt: skip
         assert extension.multiply(routine, left, right) is None
     assert extension.multiply(0, x, x) is None

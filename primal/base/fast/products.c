@@ -84,7 +84,8 @@ static PyObject *multiply(PyObject *self, PyObject *const *given, Py_ssize_t cou
     p.stack = PyArray_MultiplyList(dims, nd - 2);
     const npy_intp rows = dims[nd - 2], terms = PyArray_DIM(x, nd - 1), columns = dims[nd - 1];
     if (!PyArray_CompareLists(dims, PyArray_DIMS(y), nd - 2) || terms != PyArray_DIM(y, nd - 2) ||
-        rows < 2 || columns < 2 || rows > INT_MAX || terms > INT_MAX || columns > INT_MAX)
+        rows < 2 || columns < 2 || terms < 1 || rows > INT_MAX || terms > INT_MAX ||
+        columns > INT_MAX)
         goto no;
     /* Of a matrix and its transpose NumPy forms half. */
     if (PyArray_DATA(x) == PyArray_DATA(y) && p.turned[0] != p.turned[1] && p.leads[0] == p.leads[1])
