@@ -160,7 +160,8 @@ def test_few_elements_of_a_line_are_taken_where_they_lie(name: str, index: Any, 
 
     def f(x: Any, i: Any) -> list[Any]:
         line = LINES[name](x).ravel()
-        return [line.at[i * 3].get(mode=mode), line.at[i[::10]].get(mode=mode)]
+        back = line[::-1].at[i].get(mode=mode)
+        return [line.at[i * 3].get(mode=mode), line.at[i[::10]].get(mode=mode), back]
 
     made = agree(f, x, i)
     assert not any(np.prod(getattr(step, "shape", 1)) >= x.size // 2 and name != "computed"
