@@ -527,7 +527,7 @@ class Words(MatrixWords):
             found = commuting.gather_of_gather(self, x, indices, **params)
             if found is not None:
                 return found
-        if (found := scatters.slice_at(self, x, indices, **params)) is not None:
+        if (found := gathers.slice_at(self, x, indices, **params)) is not None:
             return found
         out = gathers.chosen(self, x, indices, **params)
         if out is None and x.node in self.laid:

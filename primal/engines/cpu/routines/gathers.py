@@ -13,7 +13,7 @@ from primal.engines.cpu.code import LINE, Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, broadcast, reshaped, row_major, size_of, sliced
 from primal.engines.cpu.kernels.takes import column
 from primal.engines.cpu.lanes import emit
-from primal.engines.cpu.routines import narrow_gathers
+from primal.engines.cpu.routines import narrow_gathers, pieces
 from primal.engines.cpu.routines.moves import (
     BLOCK,
     REGISTER,
@@ -253,6 +253,44 @@ def chosen(
         here = k.binary("eq" if fill is not None else "le", at, k.literal(i, at.dtype))
         out = k.select_n(here, out, case)
     return out
+
+
+def slice_at(
+    k: Any, x: Value, indices: Value, *, dimension_numbers: Any, slice_sizes: Sequence[int],
+    fill: Any, shape: tuple[int, ...],
+) -> Value | None:  # fmt: skip
+    """The only window of a gather where its place is known, as a slice; else None.
+
+    The derivative of `.at[1:-1, 1:-1].add` reads such (100 turns of heat in 10 x 10 cells 51 to
+    34 us).
+    """
+    first, inside = known_start(k, x, indices, dimension_numbers, slice_sizes)
+    if first is None:
+        return None
+    if fill is not None and not inside:
+        return broadcast(k.literal(fill, x.dtype), shape, ())
+    stop = [a + n for a, n in zip(first, slice_sizes, strict=True)]
+    found: Value = k.reshape(k.slice(x, first, stop, [1] * x.ndim), shape)
+    return found
+
+
+def known_start(
+    k: Any, x: Value, indices: Value, dimension_numbers: Any, sizes: Sequence[int]
+) -> tuple[list[int] | None, bool]:
+    """Where the only window of a gather or scatter begins, clamped, if its indices are literals,
+    and whether clamping changed nothing."""
+    _, _, mapped, batching, _ = dimension_numbers
+    if batching or size_of(indices.shape[:-1]) != 1:
+        return None, False
+    first = [0] * x.ndim
+    inside = True
+    for j, d in enumerate(mapped):
+        start = pieces.known(column(k, indices, j))
+        if start is None:
+            return None, False
+        first[d] = min(max(start, 0), x.shape[d] - sizes[d])
+        inside = inside and first[d] == start
+    return first, inside
 
 
 def write_bits(s: Script, size: int, bits: Sequence[Int], place: Place) -> None:

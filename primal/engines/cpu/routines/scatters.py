@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.graph import Value, broadcast, is_narrow, is_zero, size_of
+from primal.engines.cpu.graph import Value, is_narrow, is_zero, size_of
 from primal.engines.cpu.kernels import takes
 from primal.engines.cpu.kernels.takes import INT32
-from primal.engines.cpu.routines import moves, pieces
+from primal.engines.cpu.routines import gathers, moves, pieces
 from primal.ir.avals import Aval
 
 HALF, FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)
@@ -118,7 +118,7 @@ def _known_window(
         return None
     if word == "add" and x.node.word == "literal" and not any(x.node.attr):
         return None  # a sum of such is one array
-    first, inside = known_start(k, x, indices, dimension_numbers, sizes)
+    first, inside = gathers.known_start(k, x, indices, dimension_numbers, sizes)
     if first is None:
         return None
     if drops and not inside:
@@ -126,49 +126,6 @@ def _known_window(
     stop = [a + n for a, n in zip(first, sizes, strict=True)]
     piece = k.reshape(updates, tuple(sizes))
     if word != "set":
-        piece = k.binary(word, _part(k, x, first, stop), piece)
+        piece = k.binary(word, k.slice(x, first, stop, [1] * x.ndim), piece)
     where = [k.literal(start, INT32) for start in first]
     return pieces.dynamic_update_slice(k, x, piece, where)
-
-
-def slice_at(
-    k: Any, x: Value, indices: Value, *, dimension_numbers: Any, slice_sizes: Sequence[int],
-    fill: Any, shape: tuple[int, ...],
-) -> Value | None:  # fmt: skip
-    """The only window of a gather where its place is known, as a slice; else None.
-
-    The derivative of `.at[1:-1, 1:-1].add` reads such (100 turns of heat in 10 x 10 cells 51 to
-    34 us).
-    """
-    first, inside = known_start(k, x, indices, dimension_numbers, slice_sizes)
-    if first is None:
-        return None
-    if fill is not None and not inside:
-        return broadcast(k.literal(fill, x.dtype), shape, ())
-    stop = [a + n for a, n in zip(first, slice_sizes, strict=True)]
-    found: Value = k.reshape(_part(k, x, first, stop), shape)
-    return found
-
-
-def known_start(
-    k: Any, x: Value, indices: Value, dimension_numbers: Any, sizes: Sequence[int]
-) -> tuple[list[int] | None, bool]:
-    """Where the only window of a gather or scatter begins, clamped, if its indices are literals,
-    and whether clamping changed nothing."""
-    _, _, mapped, batching, _ = dimension_numbers
-    if batching or size_of(indices.shape[:-1]) != 1:
-        return None, False
-    first = [0] * x.ndim
-    inside = True
-    for j, d in enumerate(mapped):
-        start = pieces.known(takes.column(k, indices, j))
-        if start is None:
-            return None, False
-        first[d] = min(max(start, 0), x.shape[d] - sizes[d])
-        inside = inside and first[d] == start
-    return first, inside
-
-
-def _part(k: Any, x: Value, start: Sequence[int], stop: Sequence[int]) -> Value:
-    found: Value = k.slice(x, start, stop, [1] * x.ndim)
-    return found
