@@ -6,6 +6,7 @@ around it: to import that takes 20 ms, most of them for classes that nobody here
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib.util
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.base import forks
+from primal.engines.cpu import slabs
 from primal.engines.cpu.code import Module
 
 _pointer, _size, _text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
@@ -37,15 +39,11 @@ class Compiler:
         self.features = calls.said("GetHostCPUFeatures") if features is None else features
         number = calls.version()
         self.version = f"{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
-        # `emit_object` and one LLJIT: 3 ms per kernel and 50 kB, where an MCJIT engine each takes
-        # 5 ms and 770 kB. But for inlining, the optimiser's passes are not run: they cost two to
-        # three times the compilation, and gain nothing on vector code.
+        # But for inlining, the optimiser's passes are not run: they cost two to three times the
+        # compilation, and gain nothing on vector code.
         self._new_machine = functools.partial(calls.machine, self.cpu, self.features)
         self._machines: dict[bool, list[Any]] = {False: [self._new_machine()], True: []}
-        # JITLink: two mappings of memory per object, where RuntimeDyld leaves a third one.
-        self._jit = calls.checked(
-            "open a linker", calls.linker, self._new_machine(jit=True), False, True
-        )
+        self.slabs = slabs.Slabs() if slabs.have() else None
         self._numbers = itertools.count()  # a name is taken also where Ctrl-C came in between
         self._full = False
         self._lock = forks.lock()
@@ -85,12 +83,31 @@ class Compiler:
 
     def link(self, code: bytes, names: Sequence[str]) -> list[int]:
         """Load an object file; the addresses of the named functions in it."""
+        if self.slabs is not None:
+            with contextlib.suppress(slabs.Unknown):
+                return self.slabs.load(code, names)
+        return self._linked(code, names)
+
+    @functools.cached_property
+    def _linker(self) -> Any:
+        """LLVM's: one LLJIT takes 50 kB per object, where an MCJIT engine each takes 770 kB.
+
+        Of JITLink: two mappings of memory per object, where RuntimeDyld leaves a third one.
+        """
+        calls = self._calls
+        return calls.checked(
+            "open a linker", calls.linker, self._new_machine(jit=True), False, True
+        )
+
+    def _linked(self, code: bytes, names: Sequence[str]) -> list[int]:
+        """The same by LLVM's linker."""
         found = (_Symbol * len(names))(*[_Symbol(name.encode()) for name in names])
         # The object, and the symbols of this process.
         elements = (_Element * 2)(_Element(2, code, len(code)), _Element(3, b"", 0))
         with self._lock:
             number = next(self._numbers)
-            if self._full or number % LOOKS == LOOKS - 1:
+            # Who comes here from slabs may come because there is no memory.
+            if self._full or self.slabs is not None or number % LOOKS == LOOKS - 1:
                 self._full = mappings_left() < 8 * LOOKS
             if self._full:
                 raise MemoryError(
@@ -101,7 +118,7 @@ class Compiler:
             name = f"primal{number}".encode()
             # What it gives is there to unload the code: never.
             self._calls.checked(
-                "link a module", self._calls.link, self._jit, name, elements, 2, None, 0, found,
+                "link a module", self._calls.link, self._linker, name, elements, 2, None, 0, found,
                 len(names),
             )  # fmt: skip
         return [symbol.address for symbol in found]

@@ -201,9 +201,10 @@ def test_caches_emptied_while_code_is_made(monkeypatch):
 TEXT = "define i64 @f(i64 %x) {\n  %y = add i64 %x, 1\n  ret i64 %y\n}\n"
 
 
-def test_code_takes_few_mappings_of_memory():
+def test_code_by_llvm_takes_few_mappings_of_memory():
     """The system allows a process 65,530; a third one per object aborted it at 21,800 kernels."""
-    compiler = _llvm.compiler()
+    compiler = _llvm.Compiler()
+    compiler.slabs = None
     code = compiler.object_of(TEXT)
     before = _llvm.mappings_left()
     for _ in range(100):
@@ -213,6 +214,7 @@ def test_code_takes_few_mappings_of_memory():
 
 def test_no_mappings_left_is_an_exception(monkeypatch):
     compiler = _llvm.Compiler()
+    compiler.slabs = None
     code = compiler.object_of(TEXT)
     assert compiler.link(code, ["f"])[0]
     compiler._numbers = itertools.count(_llvm.LOOKS - 1)
