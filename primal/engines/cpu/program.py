@@ -21,7 +21,9 @@ from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance
 from primal.engines.cpu.layout.rows import instance
 from primal.engines.cpu.loops.fused import Fused
+from primal.engines.cpu.loops.native import Native
 from primal.engines.cpu.loops.registers import strips_of, worth_fusing
+from primal.engines.cpu.loops.vectors import Vectors, fits_vectors
 from primal.engines.cpu.plan.places import Places
 from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.run import careful, driver, events, subnormals
@@ -54,12 +56,16 @@ class Plan:
                         ahead(made.spec)
         self.places = Places(self.program, donated)
         self.arena = self.places.arena
-        self.fused = {
-            step: Fused(step, self.places, most, space)
-            for step in self.steps
-            if type(step) is Loop
-            and ((space := strips_of(step)) + (most := worth_fusing(step)))
-        }
+        self.fused: dict[Loop, Native] = {}
+        for step in self.steps:
+            if type(step) is not Loop:
+                continue
+            if space := strips_of(step):
+                self.fused[step] = Fused(step, self.places, worth_fusing(step), space)
+            elif fits_vectors(step):
+                self.fused[step] = Vectors(step, self.places)
+            elif most := worth_fusing(step):
+                self.fused[step] = Fused(step, self.places, most)
         _check_memory(name, self.arena, self.in_avals, self.out_avals)
 
     @property

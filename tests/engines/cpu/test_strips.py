@@ -11,7 +11,7 @@ import pytest
 import primal.numpy as jnp
 from primal import lax
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.loops.fused import PERIOD
+from primal.engines.cpu.loops.native import PERIOD
 from primal.engines.cpu.loops.registers import strips_of
 from primal.engines.cpu.run import driver
 from primal.engines.cpu.steps import Loop

@@ -12,7 +12,7 @@ differential equation is of this kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.graph import NATIVE, Node, Value, bytes_of, size_of
 from primal.engines.cpu.lanes import COMBINE
 from primal.engines.cpu.loops.accesses import Access, access_of
+from primal.engines.cpu.loops.native import Native
 from primal.engines.cpu.loops.registers import FUNCTION, in_registers, is_one, is_product
-from primal.engines.cpu.loops.short_loops import AT, FusedSpec
+from primal.engines.cpu.loops.spec import FusedSpec
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.plan.places import Places
 from primal.engines.cpu.plan.schedule import Group, nodes_read
@@ -34,37 +35,25 @@ TOGETHER, SEVERAL, REGISTERS, QUOTIENT = 8, (192, 96), 16, 4
 words a turn has then at most, and one of the last vectors, as empty ones take their time too;
 registers that are held; what a quotient counts as. Two exponentials of 1000 float32 take 620 ns a
 turn by four vectors and the last by two, by two alone 1140; of 17, 37 (by four alone 42)."""
-PERIOD = 4096
-"""Turns between two looks for signals."""
 Registers = dict[tuple[Node, int], int]
 """(node, element) -> its number."""
 
 
-class Fused:
-    """A loop as a `FusedSpec`; `words(tables)` are the words of its record from `AT` on."""
+class Fused(Native):
+    """A loop whose values are a register for each element, or strips of all elements."""
 
     def __init__(self, step: Loop, places: Places, most: int, space: int = 0) -> None:
-        self.step = step
+        super().__init__(step, places)
         # Strips take all turns again and again: nothing may go forward in memory from one turn to
         # the next, so that scalars of such a loop are registers also where no group is of scalars.
         self.most = max(most, 1) if space else most
         self.space = space
         self._wide: list[int] = []
-        self.places = places
-        self._fixed: list[Callable[[Any], Sequence[int]]] = []
-        self._at = AT + 6
-        self._count = 0
-        self._once: dict[Any, int] = {}
-        self._first: list[Any] = []
         body: Block = step.body
         self._outer = set(body.reads)
         self._computed: set[Node] = set()
         """Nodes that the code of the loop makes itself."""
-        self.hidden: set[Any] = set()
-        """Steps that are code of the loop, and have none of their own."""
         self.exposed: set[Node] = set()
-        self.runs = 1
-        """Times that all turns are taken."""
         self._dtypes: set[str] = set()
         self._at_size = self._numbers(space) if space else 0
         self._expose(body)
@@ -72,7 +61,7 @@ class Fused:
         if not space:
             self.exposed.update([n for n in step.pieces if len(n.home.tenants) > 1])
         regs: Registers = {}
-        self.carries: list[bool] = []
+        self.carries = []
         carries = []
         for x, param, out in zip(step.inits, step.params, step.outs, strict=False):
             self.carries.append(self._fits(param))
@@ -143,57 +132,12 @@ class Fused:
         self.runs = -(-self.space * size // (64 * many))
         return tuple(self._wide), size, many, few, self._at_size
 
-    def words(self, tables: Any) -> list[int]:
-        """The words from `AT` on: the helpers, then what the items ask for."""
-        found = [
-            *[tables.functions[n] for n in ("walk", "poll_now", "enter", "advance", "leave")],
-            PERIOD - 1,
-        ]
-        for make in self._fixed:
-            found += make(tables)
-        assert len(found) == self.spec.words - AT
-        return found
-
-    # Words and numbers.
-
-    def _words(self, make: Callable[[Any], Sequence[int]], count: int) -> int:
-        self._fixed.append(make)
-        self._at += count
-        return self._at - count
-
-    def _read(self, x: Value, more: int) -> int:
-        def make(tables: Any) -> Sequence[int]:
-            slot, offset = tables.read(x)
-            return slot, offset + more
-
-        return self._words(make, 2)
-
-    def _address(self, node: Node, offset: int = 0) -> int:
-        def make(_: Any) -> Sequence[int]:
-            slot, base = self.places.address(node)
-            return slot, base + offset
-
-        return self._words(make, 2)
-
-    def _moving(self, x: Value, stride: int) -> int:
-        """x[0], or the last one, and the bytes to the next."""
-        last = (self.step.trips or 1) - 1
-
-        def make(tables: Any) -> Sequence[int]:
-            slot, offset = tables.read(x)
-            if self.step.reverse:
-                return slot, offset + last * stride, -stride
-            return slot, offset, stride
-
-        return self._words(make, 3)
-
     def _number(self, node: Node | None = None) -> int:
         """A new number; of a node all of whose elements go together, maybe."""
         if node is not None and self._is_wide(node):
             self._wide.append(self._count)
             self._dtypes.add(NATIVE[node.dtype])
-        self._count += 1
-        return self._count - 1
+        return super()._number()
 
     def _is_wide(self, node: Node) -> bool:
         return self.space > 0 and size_of(node.shape) == self.space
@@ -407,9 +351,6 @@ class Fused:
         items.append(("take", number, dtype, at, starts, fill))
         self._show(access.out, regs, items)
 
-    def _numbers(self, *numbers: int) -> int:
-        return self._words(lambda _: numbers, len(numbers))
-
     def _branch(self, step: Branch, regs: Registers, items: list[Any]) -> None:
         """A jump. Results that are no registers lie in one place, whichever block makes them."""
         index = self._ref(step.index, 0, regs, items)
@@ -444,16 +385,6 @@ class Fused:
                 if (node, e) in regs:
                     at = self._address(node, e * node.dtype.itemsize)
                     items.append(("store", regs[node, e], NATIVE[node.dtype], at))
-
-    def _literal(self, dtype: str, bits: int) -> int:
-        """The register of a number that is known."""
-        key = dtype, bits
-        if key not in self._once:
-            self._once[key] = self._number()
-            self._first.append(
-                ("literal", self._once[key], dtype, self._words(lambda _: [bits], 1))
-            )
-        return self._once[key]
 
     def _all(self, node: Node, regs: Registers, items: list[Any]) -> tuple[int, ...]:
         """The registers of all elements of a node."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primal.base.structures import structure
 from primal.engines.cpu.code import MEMORY, SCALAR, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, FLOAT2, INLINE
 from primal.engines.cpu.lanes import emit, store_scalar
+from primal.engines.cpu.loops.shuffles import known, shuffled
 from primal.engines.cpu.script import (
     Int,
     Place,
@@ -24,47 +24,18 @@ TURN = 2
 """Nanoseconds that a turn is estimated at, per item."""
 SMALL, EVERY = 9 << 23, 8
 """The bits of 2^-118, below which careful code is for; in how many turns it looks for such once."""
+BEFORE = ("outer", "known", "laid")
+"""Items that come before the turns."""
 Items = tuple[Any, ...]
 
 
-@structure
-class FusedSpec:
-    """The code of a loop. Values are numbered; `at` is the number of a word of the record.
-
-    carries: per scalar carry (dtype, at of (first slot, offset, last slot, offset), number, number
-    of the new value, at of the place that other steps read it from or 0).
-    slices: (dtype, numbers, at of (slot, offset, stride)); pieces: (dtype, numbers, at likewise).
-    items: ('literal', number, dtype, at), ('outer', …) read once; ('load', number, dtype, at),
-    ('word', number, word, dtypes, dtype, operands), ('store', number, dtype, at), ('walk', at of
-    table and length), ('branch', index, blocks of (items, results), (numbers, dtypes) of results).
-    again: number of the predicate; -1 in memory; None where the loop is counted.
-    strips: () where every value is one element. Else a loop whose arrays have one size and whose
-    elements have nothing to do with each other: all turns are taken for some vectors of elements
-    before the next ones, which so stay in registers. (numbers that are of all elements, bytes of
-    one, vectors that go together, how many of the last, at of the size).
-    """
-
-    carries: Items
-    slices: Items
-    pieces: Items
-    items: Items
-    again: int | None
-    advances: bool
-    words: int
-    strips: Items = ()
-
-    def write(self, module: Module, name: str) -> None:
-        """Add the loop to a module."""
-        _Writer(module, self).function(name)
-
-
-class _Writer:
+class Writer:
     """Values are vectors of one element: the words of kernels are written for vectors.
 
     Of all elements there are `together` vectors, with masks for the last ones.
     """
 
-    def __init__(self, module: Module, spec: FusedSpec) -> None:
+    def __init__(self, module: Module, spec: Any) -> None:
         self.module = module
         self.spec = spec
         self.c = Script(module)
@@ -75,8 +46,15 @@ class _Writer:
             wide, size, *_ = spec.strips
             self.wide = frozenset(wide)
             self.lanes = max(module.width // size, 2)
+        self.sizes: dict[int, int] = {}
+        """Elements of values that are vectors of their own number of elements."""
+        if spec.vectors:
+            size, sizes = spec.vectors
+            self.sizes = dict(sizes)
+            self.wide = frozenset(self.sizes)
+            self.lanes = max(module.width // size, 2)
         heavy = [i for i in _words_of(spec.items) if i[2] in FLOAT or i[2] in FLOAT2]
-        self.c.inline = len(heavy) <= INLINE
+        self.c.inline = sum([self.vectors_of(i[1]) for i in heavy]) <= INLINE
         self.values: dict[int, str] = {}
         self.parts: dict[int, list[str]] = {}
         """The vectors of what is of all elements, by the number."""
@@ -97,10 +75,20 @@ class _Writer:
         base = self.c.new(f"load ptr, ptr {p}")
         return self.c.new(f"getelementptr i8, ptr {base}, i64 {self.word(at + 1)}")
 
+    def vectors_of(self, number: int) -> int:
+        """How many vectors a value is."""
+        if number in self.sizes:
+            return -(-self.sizes[number] // self.lanes)
+        return self.together if number in self.wide else 1
+
+    def filled(self, number: int, part: int) -> int:
+        """Lanes of a vector that are elements."""
+        return min(self.sizes[number] - part * self.lanes, self.lanes)
+
     def strip(self, number: int, dtype: str, at: int) -> str:
         """The address that words say, of all elements where the strip begins."""
         place = self.place(at)
-        if number not in self.wide:
+        if number not in self.wide or self.sizes:
             return place
         moved = self.c.new(f"mul i64 %e{self.tag}, {itemsize(dtype)}")
         return self.c.new(f"getelementptr i8, ptr {place}, i64 {moved}")
@@ -127,10 +115,10 @@ class _Writer:
     def store(self, dtype: str, value: str, place: str) -> None:
         store_scalar(self.c, dtype, self.element(dtype, value), place)
 
-    def each(self, of: Callable[[int], str]) -> list[str]:
-        """Code for every vector of what is of all elements."""
+    def each(self, number: int, of: Callable[[int], str]) -> list[str]:
+        """Code for every vector of what is of several elements."""
         self.c.lanes = self.lanes
-        made = [of(part) for part in range(self.together)]
+        made = [of(part) for part in range(self.vectors_of(number))]
         self.c.lanes = 1
         return made
 
@@ -141,9 +129,10 @@ class _Writer:
         """A value read from memory."""
         if number in self.wide:
             self.parts[number] = self.each(
+                number,
                 lambda k: read_vector(
-                    self.c, dtype, self.place_of(k, dtype, place), self.masks[k]
-                )
+                    self.c, dtype, self.place_of(k, dtype, place), self.mask(number, k)
+                ),
             )
         else:
             self.values[number] = self.load(dtype, place)
@@ -153,10 +142,24 @@ class _Writer:
         if number not in self.wide:
             self.store(dtype, values[0], place)
             return
-        self.c.lanes = self.lanes
         for k, value in enumerate(values):
-            write_vector(self.c, dtype, value, self.place_of(k, dtype, place), self.masks[k])
+            self.c.lanes, mask = self.lanes, self.mask(number, k)
+            if self.sizes and mask:
+                # Few stores: one under a mask takes Zen 4 some twenty cycles.
+                few, mask = self.filled(number, k), ""
+                value = shuffled(self.c, dtype, [(value, e) for e in range(few)], self.lanes)
+                self.c.lanes = few
+            write_vector(self.c, dtype, value, self.place_of(k, dtype, place), mask)
         self.c.lanes = 1
+
+    def mask(self, number: int, part: int) -> str:
+        """The mask of the lanes that are elements, if not all are."""
+        if not self.sizes:
+            return self.masks[part]
+        few = self.filled(number, part)
+        if few == self.lanes:
+            return ""
+        return "<" + ", ".join([f"i1 {str(e < few).lower()}" for e in range(self.lanes)]) + ">"
 
     def all_of(self, number: int) -> list[str]:
         """The vectors of a value."""
@@ -238,8 +241,12 @@ class _Writer:
                 lanes_before(c, (left - k * self.lanes).most(0)) for k in range(self.together)
             ]
             c.lanes = 1
-        for _, number, dtype, at in [i for i in spec.items if i[0] == "outer"]:
-            if number in self.wide:
+        for kind, number, dtype, at in [i for i in spec.items if i[0] in BEFORE]:
+            if kind == "known":
+                self.known(number, dtype, at)
+            elif kind == "laid":
+                self.shuffle(number, dtype, at)
+            elif number in self.wide:
                 self.take_all(number, dtype, self.strip(number, dtype, at))
         for k, (dtype, at, number, *_) in enumerate(spec.carries):
             if number in self.wide:
@@ -262,7 +269,8 @@ class _Writer:
         c.lines.extend([""] * (1 + count + len(pointers) + picks))
         for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
             if number in self.wide:
-                self.parts[number] = [f"%c{number}.{k}{tag}" for k in range(self.together)]
+                parts = range(len(self.parts[number]))
+                self.parts[number] = [f"%c{number}.{k}{tag}" for k in parts]
             else:
                 self.values[number] = f"%c{number}.0{tag}"
             if place:
@@ -383,7 +391,8 @@ class _Writer:
         spec = self.spec
         wanted = [n for *_, n, _ in spec.carries] + [n for _, ns, _ in spec.pieces for n in ns]
         wanted += [] if spec.again is None else [spec.again]
-        made = {i[1]: i[4] for i in spec.items if i[0] == "word"}
+        made = {i[1]: i[4] if i[0] == "word" else i[2]
+                for i in spec.items if i[0] in ("word", "shuffle")}  # fmt: skip
         wanted = [n for n in dict.fromkeys(wanted) if n in made]
         values, parts, spreads = dict(self.values), dict(self.parts), dict(self.spreads)
         ways: list[tuple[str, list[list[str]]]] = []
@@ -425,9 +434,11 @@ class _Writer:
             if kind == "word":
                 _, number, word, ins, out, refs = item
                 if number in self.wide:
-                    given = [self.spread(r, d) for r, d in zip(refs, ins, strict=True)]
+                    many = self.vectors_of(number)
+                    given = [self.spread(r, d, many) for r, d in zip(refs, ins, strict=True)]
                     self.parts[number] = self.each(
-                        lambda k: emit(c, word, list(ins), out, [x[k] for x in given])  # noqa: B023
+                        number,
+                        lambda k: emit(c, word, list(ins), out, [x[k] for x in given]),  # noqa: B023
                     )
                 else:
                     values[number] = emit(c, word, list(ins), out, [values[r] for r in refs])
@@ -452,8 +463,37 @@ class _Writer:
                 self.put(*item[1:])
             elif kind == "branch":
                 self.branch(*item[1:])
+            elif kind == "shuffle":
+                self.shuffle(*item[1:])
 
-    def spread(self, number: int, dtype: str) -> list[str]:
+    def known(self, number: int, dtype: str, bits: Items) -> None:
+        """Numbers that the code knows."""
+        n, parts = self.lanes, range(self.vectors_of(number))
+        self.parts[number] = [known(self.c, dtype, bits[k * n : k * n + n], n) for k in parts]
+
+    def shuffle(self, number: int, dtype: str, where: Items) -> None:
+        """Elements of other values."""
+        lanes: list[tuple[str, int]] = []
+        for source, e in where:
+            if source in self.sizes:
+                lanes.append((self.parts[source][e // self.lanes], e % self.lanes))
+            elif number in self.sizes:
+                lanes.append((self.spread(source, dtype)[0], -1))
+            else:
+                lanes.append((self.values[source], 0))
+        if number not in self.sizes:
+            self.values[number] = shuffled(self.c, dtype, lanes, self.lanes)
+            return
+        made = []
+        for at in range(0, len(lanes), self.lanes):
+            part = lanes[at : at + self.lanes]
+            # Lanes behind the end are somebody's too: what is undefined may be anything, a trap.
+            part += [(part[0][0], -1)] * (self.lanes - len(part))
+            part = [(v, k if e < 0 else e) for k, (v, e) in enumerate(part)]
+            made.append(shuffled(self.c, dtype, part, self.lanes))
+        self.parts[number] = made
+
+    def spread(self, number: int, dtype: str, many: int = 1) -> list[str]:
         """A value for all elements."""
         if number in self.wide:
             return self.parts[number]
@@ -462,7 +502,7 @@ class _Writer:
             self.c.lanes = self.lanes
             self.spreads[number, dtype] = self.c.splat(SCALAR[dtype], one)
             self.c.lanes = 1
-        return [self.spreads[number, dtype]] * self.together
+        return [self.spreads[number, dtype]] * many
 
     def element_at(self, at: int, starts: Items) -> tuple[str, str]:
         """The address of an element at clamped starts, and whether clamping changed nothing."""

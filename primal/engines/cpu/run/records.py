@@ -11,7 +11,7 @@ import numpy as np
 from primal.engines.cpu.graph import Node, bytes_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Instance
-from primal.engines.cpu.loops.fused import Fused
+from primal.engines.cpu.loops.native import Native
 from primal.engines.cpu.loops.short_loops import TURN
 from primal.engines.cpu.plan.places import Places
 from primal.engines.cpu.plan.schedule import Group
@@ -35,7 +35,7 @@ class Tables:
         instances: dict[Group, Instance],
         kernels: dict[RoutineSpec, int],
         functions: dict[str, int],
-        fused: dict[Loop, Fused],
+        fused: dict[Loop, Native],
     ) -> None:
         self.places = places
         self.instances = instances
