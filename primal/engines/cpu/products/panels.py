@@ -165,137 +165,173 @@ class Tile:
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
-        c = Code(module, self.lanes)
-        scalar, size = SCALAR[self.dtype], itemsize(self.dtype)
-        t, suffix = c.vec(scalar), f"v{self.lanes}{'f32' if size == 4 else 'f64'}"
+        _TileCode(module, self).function(name)
+
+
+class _TileCode:
+    """The code of a tile: its sums, a register for each row and vector, then the result."""
+
+    def __init__(self, module: Module, tile: Tile) -> None:
+        self.module, self.tile = module, tile
+        self.c = c = Code(module, tile.lanes)
+        self.scalar, self.size = SCALAR[tile.dtype], itemsize(tile.dtype)
+        self.t = c.vec(self.scalar)
+        self.suffix = f"v{tile.lanes}{'f32' if self.size == 4 else 'f64'}"
         c.start("entry")
-        masks = []
-        mask_type = "i32" if self.lanes <= 16 else "i8"
-        for v in range(self.vectors):
-            rest = c.new(f"sub i64 %left, {v * self.lanes}")
-            some = c.call("llvm.smax.i64", "i64", ("i64", rest), ("i64", "0"))
-            some = smaller(c, some, str(self.lanes))
-            small = c.splat(mask_type, c.new(f"trunc i64 {some} to {mask_type}"))
-            masks.append(c.new(f"icmp ugt {c.vec(mask_type)} {small}, {c.iota(mask_type)}"))
-        twice, thrice = (c.new(f"mul i64 %step_a, {by}") for by in (2, 3))
-        nests = []
-        for d in range(self.loops):
-            words = [c.new(f"getelementptr i64, ptr %nest, i64 {3 * d + i}") for i in range(3)]
-            nests.append([c.new(f"load i64, ptr {word}") for word in words])
+        self.masks = [self._mask(v) for v in range(tile.vectors)]
+        self.twice, self.thrice = (c.new(f"mul i64 %step_a, {by}") for by in (2, 3))
+        self.loops = [self._loop(d) for d in range(tile.loops)]
         # Rows from which on there may be no more, and whether there are none.
-        ends = {i: c.new(f"icmp ule i64 %some, {i}") for i in range(1, self.rows) if self.fewer}
+        more = range(1, tile.rows) if tile.fewer else ()
+        self.ends = {i: c.new(f"icmp ule i64 %some, {i}") for i in more}
 
-        def at(place: str, v: int) -> str:
-            return c.new(f"getelementptr {scalar}, ptr {place}, i64 {v * self.lanes}")
-
-        # The results come from memory while the sums are made, rather than at the end.
-        def ask(_: str, now: list[str]) -> list[str]:
-            for v in range(self.vectors):
-                how = (("i32", "1"), ("i32", "3"), ("i32", "1"))  # to write, to stay, data
-                c.call_void("llvm.prefetch.p0", ("ptr", at(now[0], v)), *how)
-            return [c.new(f"getelementptr i8, ptr {now[0]}, i64 %step_c")]
-
-        c.loop("0", "%some" if self.fewer else str(self.rows), "1", [("ptr", "%c")], ask)
-
-        def load(place: str, v: int, filled: bool) -> str:
-            p = at(place, v)
-            if filled:
-                return c.new(f"load {t}, ptr {p}, align {size}")
-            return c.call(
-                f"llvm.masked.load.{suffix}.p0", t, ("ptr", p), ("i32", str(size)),
-                (c.vec("i1"), masks[v]), (t, "zeroinitializer"),
-            )  # fmt: skip
-
-        def added(x: str, y: str, total: str) -> str:
-            if not module.fma:
-                return c.new(f"fadd {t} {total}, {c.new(f'fmul {t} {x}, {y}')}")
-            return c.call(f"llvm.fma.{suffix}", t, (t, x), (t, y), (t, total))
-
-        def term(x: str, y: str, sums: list[str]) -> list[str]:
-            right = [load(y, v, self.filled) for v in range(self.vectors)]
-            out, left = list(sums), []
-            base, after = x, c.label("rows")
-            for i in range(self.rows):
-                if i in ends:
-                    left.append((c.block, list(out)))
-                    more = c.label("row")
-                    c.do(f"br i1 {ends[i]}, label %{after}, label %{more}")
-                    c.start(more)
-                # Three rows per pointer: the addressing of the CPU reaches base, step and twice
-                # the step. That these belong together is not said here: one addition per row, each
-                # waiting for the one before, would take as long as the products.
-                if i and i % 3 == 0:
-                    base = c.new(f"getelementptr i8, ptr {base}, i64 {thrice}")
-                step = (None, "%step_a", twice)[i % 3]
-                p = c.new(f"getelementptr i8, ptr {base}, i64 {step}") if step else base
-                many = c.splat(scalar, c.new(f"load {scalar}, ptr {p}, align {size}"))
-                for v in range(self.vectors):
-                    number = i * self.vectors + v
-                    out[number] = added(many, right[v], out[number])
-            if not ends:
-                return out
-            left.append((c.block, out))
-            c.do(f"br label %{after}")
-            c.start(after)
-            return [
-                c.new(f"phi {t} " + ", ".join([f"[ {now[i]}, %{block} ]" for block, now in left]))
-                for i in range(len(out))
-            ]
-
-        def nest(d: int, x: str, y: str, sums: list[str]) -> list[str]:
-            if d == self.loops:
-                return term(x, y, sums)
-            carried = [("ptr", x), ("ptr", y), *[(t, s) for s in sums]]
-
-            def turn(_: str, now: list[str]) -> list[str]:
-                found = nest(d + 1, now[0], now[1], now[2:])
-                return [
-                    *[c.new(f"getelementptr i8, ptr {p}, i64 {s}")
-                      for p, s in zip(now[:2], nests[d][1:], strict=True)],
-                    *found,
-                ]  # fmt: skip
-
-            return c.loop("0", nests[d][0], "1", carried, turn)[2:]
-
-        sums = nest(0, "%a", "%b", ["zeroinitializer"] * (self.rows * self.vectors))
-        # The first block adds to zeros: memory that nobody wrote yet is not read, as its pages
-        # would be made ready twice, for reading and then for writing.
-        zeros = f"@zeros_{self.vectors * self.lanes * size}"
-        room = f"[{self.vectors * self.lanes * size} x i8] zeroinitializer, align 64"
-        module.declarations[zeros] = f"{zeros} = internal constant {room}"
-        fresh = c.new("icmp eq i64 %add, 0")
-        place = "%c"
-        for i in range(self.rows):
-            if i:
-                place = c.new(f"getelementptr i8, ptr {place}, i64 %step_c")
-            if i in ends:
-                more = c.label("store")
-                c.do(f"br i1 {ends[i]}, label %leave, label %{more}")
-                c.start(more)
-            after = c.label("next")
-            if self.overlaps:
-                write = c.label("row")
-                kept = c.new(f"icmp ule i64 %some, {i}")
-                c.do(f"br i1 {kept}, label %{write}, label %{after}")
-                c.start(write)
-            before = c.new(f"select i1 {fresh}, ptr {zeros}, ptr {place}")
-            for v in range(self.vectors):
-                value = sums[i * self.vectors + v]
-                value = c.new(f"fadd {t} {value}, {load(before, v, False)}")
-                c.call_void(
-                    f"llvm.masked.store.{suffix}.p0", (t, value), ("ptr", at(place, v)),
-                    ("i32", str(size)), (c.vec("i1"), masks[v]),
-                )  # fmt: skip
-            if self.overlaps:
-                c.do(f"br label %{after}")
-                c.start(after)
+    def function(self, name: str) -> None:
+        c, tile = self.c, self.tile
+        self._ask()
+        sums = self._sums(0, "%a", "%b", ["zeroinitializer"] * (tile.rows * tile.vectors))
+        self._store(sums)
         c.do("br label %leave")
         c.start("leave")
         c.do("ret void")
         head = "ptr %a, ptr %b, ptr %c, i64 %step_a, i64 %step_c, i64 %left, i64 %add, i64 %some, "
         head += "ptr %nest"
         text = "\n".join(c.lines)
-        module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
+        self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{text}\n}}\n"
+
+    def _mask(self, v: int) -> str:
+        """The lanes of a vector that are columns."""
+        c, lanes = self.c, self.tile.lanes
+        t = "i32" if lanes <= 16 else "i8"
+        rest = c.new(f"sub i64 %left, {v * lanes}")
+        some = c.call("llvm.smax.i64", "i64", ("i64", rest), ("i64", "0"))
+        some = smaller(c, some, str(lanes))
+        small = c.splat(t, c.new(f"trunc i64 {some} to {t}"))
+        return c.new(f"icmp ugt {c.vec(t)} {small}, {c.iota(t)}")
+
+    def _loop(self, d: int) -> list[str]:
+        """The size of a loop, and its strides in a and b."""
+        c = self.c
+        words = [c.new(f"getelementptr i64, ptr %nest, i64 {3 * d + i}") for i in range(3)]
+        return [c.new(f"load i64, ptr {word}") for word in words]
+
+    def _at(self, place: str, v: int) -> str:
+        lanes = self.tile.lanes
+        return self.c.new(f"getelementptr {self.scalar}, ptr {place}, i64 {v * lanes}")
+
+    def _load(self, place: str, v: int, filled: bool) -> str:
+        p = self._at(place, v)
+        if filled:
+            return self.c.new(f"load {self.t}, ptr {p}, align {self.size}")
+        return self.c.call(
+            f"llvm.masked.load.{self.suffix}.p0", self.t, ("ptr", p), ("i32", str(self.size)),
+            (self.c.vec("i1"), self.masks[v]), (self.t, "zeroinitializer"),
+        )  # fmt: skip
+
+    def _ask(self) -> None:
+        """The results come from memory while the sums are made, rather than at the end."""
+        c = self.c
+
+        def row(_: str, now: list[str]) -> list[str]:
+            for v in range(self.tile.vectors):
+                how = (("i32", "1"), ("i32", "3"), ("i32", "1"))  # to write, to stay, data
+                c.call_void("llvm.prefetch.p0", ("ptr", self._at(now[0], v)), *how)
+            return [c.new(f"getelementptr i8, ptr {now[0]}, i64 %step_c")]
+
+        c.loop("0", "%some" if self.tile.fewer else str(self.tile.rows), "1", [("ptr", "%c")], row)
+
+    def _sums(self, d: int, x: str, y: str, sums: list[str]) -> list[str]:
+        """The sums after all turns of the loops from one on."""
+        c = self.c
+        if d == self.tile.loops:
+            return self._term(x, y, sums)
+        turns, *strides = self.loops[d]
+
+        def turn(_: str, now: list[str]) -> list[str]:
+            found = self._sums(d + 1, now[0], now[1], now[2:])
+            return [
+                *[c.new(f"getelementptr i8, ptr {p}, i64 {s}")
+                  for p, s in zip(now[:2], strides, strict=True)],
+                *found,
+            ]  # fmt: skip
+
+        carried = [("ptr", x), ("ptr", y), *[(self.t, s) for s in sums]]
+        return c.loop("0", turns, "1", carried, turn)[2:]
+
+    def _term(self, x: str, y: str, sums: list[str]) -> list[str]:
+        """The sums with one more term."""
+        c, vectors = self.c, self.tile.vectors
+        right = [self._load(y, v, self.tile.filled) for v in range(vectors)]
+        out, left = list(sums), []
+        base, after = x, c.label("rows")
+        for i in range(self.tile.rows):
+            if i in self.ends:
+                left.append((c.block, list(out)))
+                self._leave(i, after, "row")
+            # Three rows per pointer: the addressing of the CPU reaches base, step and twice
+            # the step. That these belong together is not said here: one addition per row, each
+            # waiting for the one before, would take as long as the products.
+            if i and i % 3 == 0:
+                base = c.new(f"getelementptr i8, ptr {base}, i64 {self.thrice}")
+            step = (None, "%step_a", self.twice)[i % 3]
+            p = c.new(f"getelementptr i8, ptr {base}, i64 {step}") if step else base
+            many = c.splat(self.scalar, c.new(f"load {self.scalar}, ptr {p}, align {self.size}"))
+            for number, other in enumerate(right, i * vectors):
+                out[number] = self._added(many, other, out[number])
+        if not self.ends:
+            return out
+        left.append((c.block, out))
+        c.do(f"br label %{after}")
+        c.start(after)
+        return [
+            c.new(f"phi {self.t} " + ", ".join([f"[ {now[i]}, %{block} ]" for block, now in left]))
+            for i in range(len(out))
+        ]
+
+    def _added(self, x: str, y: str, total: str) -> str:
+        c, t = self.c, self.t
+        if not self.module.fma:
+            return c.new(f"fadd {t} {total}, {c.new(f'fmul {t} {x}, {y}')}")
+        return c.call(f"llvm.fma.{self.suffix}", t, (t, x), (t, y), (t, total))
+
+    def _leave(self, i: int, to: str, following: str) -> None:
+        """Go on elsewhere if there are no rows from i on."""
+        more = self.c.label(following)
+        self.c.do(f"br i1 {self.ends[i]}, label %{to}, label %{more}")
+        self.c.start(more)
+
+    def _store(self, sums: list[str]) -> None:
+        """Add the sums to the result."""
+        c, tile = self.c, self.tile
+        # The first block adds to zeros: memory that nobody wrote yet is not read, as its pages
+        # would be made ready twice, for reading and then for writing.
+        width = tile.vectors * tile.lanes * self.size
+        zeros = f"@zeros_{width}"
+        room = f"[{width} x i8] zeroinitializer, align 64"
+        self.module.declarations[zeros] = f"{zeros} = internal constant {room}"
+        fresh = c.new("icmp eq i64 %add, 0")
+        place = "%c"
+        for i in range(tile.rows):
+            if i:
+                place = c.new(f"getelementptr i8, ptr {place}, i64 %step_c")
+            if i in self.ends:
+                self._leave(i, "leave", "store")
+            after = c.label("next")
+            if tile.overlaps:
+                write = c.label("row")
+                kept = c.new(f"icmp ule i64 %some, {i}")
+                c.do(f"br i1 {kept}, label %{write}, label %{after}")
+                c.start(write)
+            before = c.new(f"select i1 {fresh}, ptr {zeros}, ptr {place}")
+            for v, value in enumerate(sums[i * tile.vectors : (i + 1) * tile.vectors]):
+                value = c.new(f"fadd {self.t} {value}, {self._load(before, v, False)}")
+                c.call_void(
+                    f"llvm.masked.store.{self.suffix}.p0", (self.t, value),
+                    ("ptr", self._at(place, v)), ("i32", str(self.size)),
+                    (c.vec("i1"), self.masks[v]),
+                )  # fmt: skip
+            if tile.overlaps:
+                c.do(f"br label %{after}")
+                c.start(after)
 
 
 def rows_of(width: int) -> tuple[int, int, int]:

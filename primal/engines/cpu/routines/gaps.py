@@ -38,114 +38,131 @@ class Gaps:
     rank: int
 
     def write(self, module: Module, name: str) -> None:
-        s = Script(module, max(module.width // self.item, 2))
-        t, item, lanes = MEMORY_INT[str(self.item)], self.item, s.lanes
+        _GapsCode(module, self).function(name)
+
+
+class _GapsCode:
+    """The code: a row is filled up to the first element, put together by vectors, and filled."""
+
+    def __init__(self, module: Module, spec: Gaps) -> None:
+        self.spec, self.item = spec, spec.item
+        self.s = s = Script(module, max(module.width // spec.item, 2))
+        self.t = MEMORY_INT[str(spec.item)]
         # No instruction shuffles elements of 16 bytes: they are two of 8.
-        each_is = 2 if item == 16 else 1
-        word = "i64" if item == 16 else t
+        self.words = 2 if spec.item == 16 else 1
+        self.word = "i64" if spec.item == 16 else self.t
+        self.wide = s.vec(self.word, s.lanes * self.words)
+        self.x, value, self.out = s.address(), s.address(), s.address()
+        self.rows, self.block, self.parts, self.each = s.words(4)
+        self.held, self.length, self.lead, self.step, self.stride = s.words(5)
+        self.fronts = list(zip(*[s.words(spec.rank) for _ in range(5)], strict=True))
+        self.bits = s.read(self.t, value)
+        self.every = s.splat(self.t, self.bits)
+        if spec.item == 16:
+            self.every = s.new(f"bitcast {s.vec(self.t)} {self.every} to {self.wide}")
 
-        def shuffled(a: str, b: str, chosen: Sequence[int]) -> str:
-            """Elements of vectors by number, those of the second behind those of the first."""
-            mask = ", ".join(
-                [f"i32 {n * each_is + k}" for n in chosen for k in range(each_is)]
-            )
-            wide = s.vec(word, lanes * each_is)
-            return s.new(
-                f"shufflevector {wide} {a}, {wide} {b}, <{len(chosen) * each_is} x i32> <{mask}>"
-            )
+    def function(self, name: str) -> None:
+        self.s.units(self._unit)
+        self.s.finish(name)
 
-        x, value, out = s.address(), s.address(), s.address()
-        rows, block, parts, each, held, length, lead, step, stride = s.words(9)
-        sizes, firsts, steps, counts, strides = [s.words(self.rank) for _ in range(5)]
-        bits = s.read(t, value)
-        every = s.splat(t, bits)
-        if item == 16:
-            every = s.new(f"bitcast {s.vec(t)} {every} to {s.vec(word, lanes * each_is)}")
+    def _shuffled(self, a: str, b: str, chosen: Sequence[int]) -> str:
+        """Elements of vectors by number, those of the second behind those of the first."""
+        numbers = [f"i32 {n * self.words + k}" for n in chosen for k in range(self.words)]
+        mask = f"<{len(numbers)} x i32> <{', '.join(numbers)}>"
+        return self.s.new(f"shufflevector {self.wide} {a}, {self.wide} {b}, {mask}")
 
-        def fill(start: Place, total: Int) -> None:
-            """So many bytes: vectors, of which the last two may overlap."""
+    def _fill(self, start: Place, total: Int) -> None:
+        """So many bytes: vectors, of which the last two may overlap."""
+        s, item = self.s, self.item
 
-            def by(count: int) -> None:
-                if count == 1:
-                    s.when(total.test("sgt", 0), lambda: s.write(t, bits, start))
-                    return
-                some = every
-                if count < lanes:
-                    some = shuffled(every, "poison", [0] * count)
+        def by(count: int) -> None:
+            if count == 1:
+                s.when(total.test("sgt", 0), lambda: s.write(self.t, self.bits, start))
+                return
+            some = self.every
+            if count < s.lanes:
+                some = self._shuffled(self.every, "poison", [0] * count)
 
-                def put(i: Int | int) -> None:
-                    s.write(s.vec(word, count * each_is), some, start + i)
+            def put(i: Int | int) -> None:
+                s.write(s.vec(self.word, count * self.words), some, start + i)
 
-                def yes() -> None:
-                    if count == lanes:
-                        s.each(0, total - count * item, put, count * item)
-                    else:
-                        put(0)
-                    put(total - count * item)
+            def yes() -> None:
+                if count == s.lanes:
+                    s.each(0, total - count * item, put, count * item)
+                else:
+                    put(0)
+                put(total - count * item)
 
-                s.when(total.test("sge", count * item), yes, lambda: by(count // 2))
+            s.when(total.test("sge", count * item), yes, lambda: by(count // 2))
 
-            by(lanes)
+        by(s.lanes)
 
-        def either(test: str, a: Int, b: Int | int) -> Int:
-            return Int(s, s.new(f"select i1 {test}, i64 {a.name}, i64 {text(b)}"))
+    def _unit(self, u: Int) -> None:
+        s, spec = self.s, self.spec
+        part, first = u % self.parts, u // self.parts * self.block
+        begin = part * self.each
+        end = (begin + self.each).least(self.held)
+        # What belongs to this part of a row, and elements with room for the gap after them.
+        place = begin * self.step + self.lead
+        left = self._either(begin.test("sgt", 0), place, 0)
+        right = self._either(end.test("eq", self.held), self.length, end * self.step + self.lead)
+        roomy = ((right - place) // (spec.step or self.step)).least(end - begin)
+        by_vectors = roomy.test("sge", s.lanes) if spec.step else "false"
+        done = self._either(by_vectors, begin + roomy, begin)
 
-        def unit(u: Int) -> None:
-            part, first = u % parts, u // parts * block
-            begin = part * each
-            end = (begin + each).least(held)
-            # What belongs to this part of a row, and elements with room for the gap after them.
-            place = begin * step + lead
-            left = either(begin.test("sgt", 0), place, 0)
-            right = either(end.test("eq", held), length, end * step + lead)
-            roomy = ((right - place) // (self.step or step)).least(end - begin)
-            by_vectors = roomy.test("sge", lanes) if self.step else "false"
-            done = either(by_vectors, begin + roomy, begin)
+        def row(r: Int) -> None:
+            start = self.out + r * self.length * self.item
+            source, inside = self._source(r)
 
-            def row(r: Int) -> None:
-                start, source, inside = out + r * length * item, x, "true"
-                for index, low, by, count, pace in zip(
-                    s.split(r, sizes), firsts, steps, counts, strides, strict=True
-                ):
-                    away = index - low
-                    number = away // by
-                    met = (number * by).test("eq", away)
-                    known = number.test("ult", count)
-                    inside = s.new(f"and i1 {inside}, {s.new(f'and i1 {met}, {known}')}")
-                    source = source + number * pace
+            def one(i: Int) -> None:
+                element = s.read(self.t, source + i * self.stride)
+                s.write(self.t, element, start + (i * self.step + self.lead) * self.item)
 
-                def vector(i: Int) -> None:
-                    read = s.read(s.vec(word, lanes * each_is), source + i * item)
-                    to = start + (i * step + lead) * item
-                    for j in range(self.step):
-                        places = range(j * lanes, (j + 1) * lanes)
-                        chosen = [
-                            lanes + p % lanes if p % self.step else p // self.step for p in places
-                        ]
-                        made = shuffled(read, every, chosen)
-                        s.write(s.vec(word, lanes * each_is), made, to + j * lanes * item)
+            def yes() -> None:
+                self._fill(start + left * self.item, (place - left) * self.item)
+                if spec.step:
+                    s.when(by_vectors, lambda: self._by_vectors(source, start, begin, done))
+                from_here = done * self.step + self.lead
+                self._fill(start + from_here * self.item, (right - from_here) * self.item)
+                s.each(done, end, one)
 
-                def vectors() -> None:
-                    s.each(begin, done - lanes, vector, lanes)
-                    vector(done - lanes)
+            s.when(
+                inside, yes,
+                lambda: self._fill(start + left * self.item, (right - left) * self.item),
+            )  # fmt: skip
 
-                def one(i: Int) -> None:
-                    s.write(t, s.read(t, source + i * stride), start + (i * step + lead) * item)
+        s.each(first, (first + self.block).least(self.rows), row)
 
-                def yes() -> None:
-                    fill(start + left * item, (place - left) * item)
-                    if self.step:
-                        s.when(by_vectors, vectors)
-                    from_here = done * step + lead
-                    fill(start + from_here * item, (right - from_here) * item)
-                    s.each(done, end, one)
+    def _either(self, test: str, a: Int, b: Int | int) -> Int:
+        return Int(self.s, self.s.new(f"select i1 {test}, i64 {a.name}, i64 {text(b)}"))
 
-                s.when(inside, yes, lambda: fill(start + left * item, (right - left) * item))
+    def _source(self, r: Int) -> tuple[Place, str]:
+        """Where a row's elements are, and whether it has any."""
+        s, source, inside = self.s, self.x, "true"
+        index_of = s.split(r, [size for size, *_ in self.fronts])
+        for index, (_, low, by, count, pace) in zip(index_of, self.fronts, strict=True):
+            away = index - low
+            number = away // by
+            met = (number * by).test("eq", away)
+            known = number.test("ult", count)
+            inside = s.new(f"and i1 {inside}, {s.new(f'and i1 {met}, {known}')}")
+            source = source + number * pace
+        return source, inside
 
-            s.each(first, (first + block).least(rows), row)
+    def _by_vectors(self, source: Place, start: Place, begin: Int, end: Int) -> None:
+        """Elements, each with the gap after it; the last vector may overlap the one before."""
+        s, item, step, lanes = self.s, self.item, self.spec.step, self.s.lanes
 
-        s.units(unit)
-        s.finish(name)
+        def vector(i: Int) -> None:
+            read = s.read(self.wide, source + i * item)
+            to = start + (i * self.step + self.lead) * item
+            for j in range(step):
+                places = range(j * lanes, (j + 1) * lanes)
+                chosen = [lanes + p % lanes if p % step else p // step for p in places]
+                s.write(self.wide, self._shuffled(read, self.every, chosen), to + j * lanes * item)
+
+        s.each(begin, end - lanes, vector, lanes)
+        vector(end - lanes)
 
 
 def pad(
