@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 57 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 58 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -176,7 +176,7 @@ static PyMethodDef module_methods[] = {
     {"narrowed", (PyCFunction)(void (*)(void))narrowed, METH_FASTCALL,
      "narrowed(x, dtype): float32 as narrow floats."},
     {"multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL,
-     "multiply(gemm, x, y): products of matrices in pieces that threads share, or None."},
+     "multiply((gemm, gemv), x, y): products of matrices in pieces that threads share, or None."},
     {"sum_rows", sum_rows, METH_O, "Sums of float32 along the last axis, as NumPy adds."},
     {"sum_columns", (PyCFunction)(void (*)(void))sum_columns, METH_FASTCALL,
      "sum_columns(x, axis, block): sums along another axis, in blocks."},

@@ -61,11 +61,21 @@ def address(name: str) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
 
 
-MANY_TERMS = 1 << 18
-"""Terms of products beyond which NumPy's OpenBLAS takes threads."""
+MANY_TERMS, MANY_BY_VECTORS = 1 << 18, 9000
+"""Terms of products beyond which NumPy's OpenBLAS takes threads; of those of vectors."""
 
 _LETTER = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _multiply: Any = None if extension is None else extension.multiply
+
+
+@functools.cache
+def _routines(letter: str) -> tuple[int, int]:
+    return address(f"{letter}gemm_"), address(f"{letter}gemv_")
+
+
+def is_long(terms: int, rows: int, columns: int) -> bool:
+    """Whether NumPy's OpenBLAS takes threads for products of so many terms in all."""
+    return terms > (MANY_BY_VECTORS if 1 in (rows, columns) else MANY_TERMS)
 
 
 def matmul(x: Any, y: Any) -> Any:
@@ -74,8 +84,8 @@ def matmul(x: Any, y: Any) -> Any:
     128 x 128 of float32: 19 us on two CPUs and 37 on one, NumPy 30 and 12,000 where others have it.
     """
     letter = _LETTER.get(x.dtype.char)
-    if letter and _multiply and x.size * y.shape[-1] > MANY_TERMS:
-        out = _multiply(address(f"{letter}gemm_"), x, y)
+    if letter and _multiply and is_long(x.size * y.shape[-1], x.shape[-2], y.shape[-1]):
+        out = _multiply(_routines(letter), x, y)
         if out is not None:
             return out
     return np.matmul(x, y)

@@ -16,7 +16,7 @@ import numpy as np
 
 from primal.base import dtypes
 from primal.base.native import FLOAT32, IN_VECTORS, widened
-from primal.base.openblas import MANY_TERMS, matmul
+from primal.base.openblas import is_long, matmul
 from primal.ir.avals import Aval
 from primal.ir.op import CONTRACT, Bound, Op, by_kind
 from primal.ir.trace import aval_of
@@ -290,9 +290,11 @@ def _dot_written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
         return f"{bound(np.einsum)}({text!r}, {', '.join(names)})"
     orders = as_matrices(left.shape, right.shape, eqn.params["dimension_numbers"])
     (first, second), (one, other, back) = names, (orders[0:2], orders[2:4], orders[4])
+    sides = zip((left, right), *eqn.params["dimension_numbers"], strict=True)
+    free = [math.prod([x.shape[d] for d in free_dims(x.ndim, c, b)]) for x, c, b in sides]
     (contracted, _), _ = eqn.params["dimension_numbers"]
     terms = math.prod([left.shape[d] for d in contracted])
-    many = left.dtype.kind in "iu" or out.size * terms > MANY_TERMS
+    many = left.dtype.kind in "iu" or is_long(out.size * terms, *free)
     product: Any = np.multiply if terms == 1 else _product if many else np.matmul
     return (
         f"{bound(product)}({_moved(first, *one)}, {_moved(second, *other)})"

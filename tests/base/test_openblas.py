@@ -34,7 +34,8 @@ def drawn(shape, dtype):
 @pytest.mark.parametrize(
     ("stack", "sizes"),
     [((), (61, 90, 70)), ((), (213, 40, 37)), ((), (5, 60, 1030)), ((3,), (52, 90, 60)),
-     ((2, 2), (41, 50, 44)), ((1,), (70, 90, 61))],
+     ((2, 2), (41, 50, 44)), ((1,), (70, 90, 61)), ((), (1030, 300, 1)), ((), (1, 300, 1030)),
+     ((3,), (1, 90, 60)), ((2, 2), (41, 101, 1))],
 )  # fmt: skip
 def test_however_operands_lie(dtype, stack, sizes):
     x, y = drawn((*stack, *sizes[:2]), dtype), drawn((*stack, *sizes[1:]), dtype)
@@ -43,10 +44,25 @@ def test_however_operands_lie(dtype, stack, sizes):
     for left, right in itertools.product(LAYOUTS.values(), repeat=2):
         found = openblas.matmul(left(x), right(y))
         assert found.dtype == dtype and found.shape == wanted.shape
-        assert np.abs(found - wanted).max() < 500 * np.finfo(dtype).eps
+        units = 500 + 5 * np.abs(wanted).max()
+        assert np.abs(found - wanted).max() < units * np.finfo(dtype).eps
 
 
-@pytest.mark.parametrize("sizes", [(129, 130, 131), (700, 64, 90), (50, 300, 513)])
+@pytest.mark.parametrize("dtype", "fF")
+def test_long_sums_have_digits(dtype):
+    x, y = drawn((1, 300_001), dtype), drawn((300_001, 1), dtype)
+    wide = "D" if dtype == "F" else "d"
+    sizes = float((np.abs(x) @ np.abs(y.astype(wide)))[0, 0])
+    for lies in LAYOUTS.values():
+        error = openblas.matmul(lies(x), lies(y)) - x.astype(wide) @ y.astype(wide)
+        assert np.abs(error).max() < np.finfo(dtype).eps * sizes
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [(129, 130, 131), (700, 64, 90), (50, 300, 513), (9_011, 90, 1), (1, 90, 9_011),
+     (1, 600_001, 1)],
+)  # fmt: skip
 def test_products_do_not_depend_on_threads(sizes):
     x, y = drawn(sizes[:2], "f"), drawn(sizes[1:], "f")
     stacks = drawn((301, 30, 20), "d"), drawn((301, 20, 10), "d")
@@ -69,24 +85,48 @@ def test_a_matrix_again_and_again():
     np.testing.assert_array_equal(found, [openblas.matmul(x, one) for one in y])
 
 
+@pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.parametrize("shape", [(70, 90), (300, 213), (3, 64, 70), (513, 8)])
+def test_products_with_their_transpose_are_symmetric(dtype, shape):
+    x = drawn(shape, dtype)
+    wide = x.astype("D" if dtype in "FD" else "d")
+    for left in (x, x.swapaxes(-1, -2), x[..., ::2, :]):
+        found = openblas.matmul(left, left.swapaxes(-1, -2))
+        np.testing.assert_array_equal(found, found.swapaxes(-1, -2))
+    wanted = wide @ wide.swapaxes(-1, -2)
+    found = openblas.matmul(x, x.swapaxes(-1, -2))
+    assert np.abs(found - wanted).max() < 2000 * np.finfo(dtype).eps
+    rows = openblas.matmul(x[..., :60, :], x.swapaxes(-1, -2))  # no square
+    np.testing.assert_allclose(rows, found[..., :60, :], rtol=1e-4, atol=1e-3)
+
+
 @ours
 def test_what_numpy_multiplies():
-    """Small products, one row, no terms, half of a square's, what BLAS has not or cannot read."""
-    x, routine = drawn((70, 70), "f"), openblas.address("sgemm_")
+    """No terms, stacked sums, what BLAS has not or cannot read."""
+    x = drawn((70, 70), "f")
+    routines = openblas.address("sgemm_"), openblas.address("sgemv_")
     for left, right in [
-        (x, x.T), (x[:1], x), (x, x[:, :1]), (x, x.astype("d")), (x.astype(">f4"), x),
+        (x, x.astype("d")), (x.astype(">f4"), x), (x[:1, ::-1], x), (x, x[::-1, :1]),
         (x[::-1], x), (x[:, ::2], x[::2]), (np.broadcast_to(x[:1], (70, 70)), x), (x, x[:60]),
-        (x[0], x), (x[None], x), (x[:, :0], x[:0]),
+        (x[0], x), (x[None], x), (x[:, :0], x[:0]), (x[:, None], x[:, :, None]),
+        (np.broadcast_to(x[:1, :1], (1, 70)), x),
         (np.broadcast_to(x, (2, 70, 70)), np.broadcast_to(x, (3, 70, 70))),
     ]:  # fmt: skip
-        assert extension.multiply(routine, left, right) is None
-    assert extension.multiply(0, x, x) is None
-    np.testing.assert_array_equal(extension.multiply(routine, x, x), openblas.matmul(x, x))
-    square = openblas.matmul(x, x.T)
-    np.testing.assert_array_equal(square, square.T)
-    for given in [(routine, x), (routine, x, 1), ("", x, x)]:
+        assert extension.multiply(routines, left, right) is None
+    assert extension.multiply((0, 0), x, x) is None
+    np.testing.assert_array_equal(extension.multiply(routines, x, x), openblas.matmul(x, x))
+    for given in [(routines, x), (routines, x, 1), ("", x, x), (("", 0), x, x), ((0,), x, x)]:
         with pytest.raises(TypeError):
             extension.multiply(*given)
+
+
+@pytest.mark.parametrize("lies", LAYOUTS)
+def test_results_do_not_begin_with_what_their_memory_held(lies):
+    x, v = drawn((20_011, 8), "f"), drawn((8, 1), "f")
+    for left, right in [(x, v), (v.T, x.T)]:
+        assert np.isnan(openblas.matmul(LAYOUTS[lies](left * np.nan), right)).all()
+        found = openblas.matmul(LAYOUTS[lies](left), right)
+        np.testing.assert_allclose(found, left @ right, rtol=1e-4, atol=1e-4)
 
 
 FORKED = """
