@@ -204,6 +204,18 @@ class Floats:
         found = self.fma(self.mul(guess, e), self.poly(e, series), guess)
         return self.where(self.test("uno", e, e), guess, found)
 
+    def special(self, x: str) -> str:
+        """The lanes that are infinite, subnormal or no number."""
+        c, lanes = self.c, self.c.lanes
+        if not self.avx512:
+            t, kind = c.vec("i1"), self.dtype.replace("4", "32").replace("8", "64")
+            name = f"llvm.is.fpclass.v{lanes}{kind}"
+            return c.call(name, t, (self.t, x), ("i32", str(0x297)))
+        kind = "ps" if self.dtype == "f4" else "pd"
+        bits = lanes * (32 if self.dtype == "f4" else 64)
+        name = f"llvm.x86.avx512.fpclass.{kind}.{bits}"
+        return c.call(name, c.vec("i1"), (self.t, x), ("i32", str(0xB9)))
+
     def sqrt(self, x: str) -> str:
         return self.c.intrinsic("sqrt", self.scalar, x)
 
@@ -357,56 +369,49 @@ def wider(narrow: Callable[..., str]) -> Callable[..., Callable[..., str]]:
     return made
 
 
-def inverse_of(f: Floats, y: str) -> str:
-    """1/y for `over_known`; NaN where that would lose digits."""
-    if not f.c.module.fma:
-        return ""
+def inverse_of(f: Floats, y: str) -> list[str]:
+    """What `over_known` wants to know of y; nothing where code divides."""
+    module, (mantissa, _, _) = f.c.module, FORM[f.dtype]
+    if not module.fma or f.dtype == "f4" and module.careful:
+        return []
     size = f.abs(y)
-    near = f.both(f.test("ogt", size, 2.0**-60), f.test("olt", size, 2.0**30))
-    return f.where(near, f.div(1.0, y), float("nan"))
+    near = f.both(f.test("ogt", size, 2.0**-60), f.test("olt", size, 2.0**60))
+    inverse = f.where(near, f.div(1.0, y), float("nan"))
+    # Times a power of two, y is near 2^32, or 2^64; lost digits are no subnormal numbers there.
+    above = 32 if f.dtype == "f4" else 64
+    exponent = f.iop("and", f.bits(inverse), (1 << (above - 1)) - (1 << mantissa))
+    scale = f.mul(f.unbits(exponent), 2.0**above)
+    back = f.div(f.abs(inverse), scale)
+    return [inverse, f.mul(size, scale), f.signed(scale, f.neg(y)), f.neg(back)]
 
 
-def over_known(f: Floats, x: str, y: str, inverse: str) -> str:
-    """x / y of a y whose inverse was taken before, outside the loop.
+def over_known(f: Floats, x: str, y: str, known: Sequence[str]) -> str:
+    """x / y of a y of which `inverse_of` was taken before, outside the loop.
 
     The quotient by 1/y and what it lacks give the nearest float (Markstein, "Computation of
-    elementary functions on the IBM RISC System/6000 processor", 1990). A vector of quotients takes
-    16 cycles, this 4. What the quotient of a small x lacks is subnormal, and each step with such
-    numbers takes the CPU 100 cycles: lanes with small x are masked, and divided in float64. A y
-    without an inverse divides as any other.
+    elementary functions on the IBM RISC System/6000 processor", 1990), in 6 cycles where a vector
+    of quotients takes 16. What it lacks is taken from numbers made greater, so that its digits are
+    there for all x, and is +0 for zeros, whose product with a number below 0 changes no zero. Only
+    what is infinite, overflows or becomes subnormal is divided.
     """
-    if not inverse:
-        return f.div(x, y)
-    c, mask = f.c, f.c.vec("i1")
-    # One of the first three bits of the exponent: at least 2^-95, in float64 2^-767. Zeros, often
-    # many, need no correction, which would lose their sign.
-    first = f.iop("and", f.bits(x), 7 << (28 if f.dtype == "f4" else 60))
-    large = c.new(f"icmp ne {f.it} {first}, zeroinitializer")
-    kept = c.new(f"or {mask} {large}, {f.test('oeq', x, 0.0)}")
-    quotient = f.where(kept, f.mul(x, inverse), 0.0)
-    lacking = f.where(large, f.fma(f.neg(quotient), y, x), 0.0)
-    out = f.where(large, f.fma(lacking, inverse, quotient), quotient)
-    right = f.both(kept, f.test("ord", out, out))
+    c, (inverse, size, scale, back) = f.c, known
+    quotient = f.mul(x, inverse)
+    out = f.fma(f.fma(quotient, size, f.mul(x, scale)), back, quotient)
 
-    def infinite() -> str:
-        # What x is no number for needs no other division.
-        known = c.new(f"or {mask} {f.test('ord', quotient, quotient)}, {f.test('uno', x, x)}")
-        exact = f.both(kept, known)
-        hard = c.new(f"xor {mask} {exact}, {c.const('i1', 'true')}")
-        if f.dtype == "f8" or c.module.careful:
-            return branch(f, hard, quotient, small)
-        far, near = f.test("uno", inverse, inverse), f.test("ord", inverse, inverse)
-        found = branch(f, far, quotient, lambda: f.div(x, y))
-        return branch(f, f.both(near, hard), found, small)
+    def hard() -> str:
+        # An x that is infinite or no number needs no division, but by a y without an inverse.
+        easy = f.both(f.test("ueq", f.abs(x), float("inf")), f.test("ord", inverse, inverse))
+        again = c.new(f"xor {c.vec('i1')} {easy}, {c.const('i1', 'true')}")
+        return branch(f, f.both(lost, again), quotient, divided)
 
-    def small() -> str:
+    def divided() -> str:
         if f.dtype == "f8":
             return f.div(x, y)
         g = f.widened()
         return g.narrowed(g.div(g.widen(x), g.widen(y)))
 
-    rest = c.new(f"xor {mask} {right}, {c.const('i1', 'true')}")
-    return branch(f, rest, out, infinite)
+    lost = f.special(out)
+    return branch(f, lost, out, hard)
 
 
 def remainder(f: Floats, x: str, y: str) -> str:

@@ -132,7 +132,7 @@ class Writer:
         # Operands at the vector at hand, where they are read apart from what is made of them.
         self.loaded: dict[int, str] = {}
         # Of those in all lanes alike that something is divided by.
-        self.inverses: dict[int, str] = {}
+        self.inverses: dict[int, list[str]] = {}
         self.divisors = {b[3][1] for b in spec.body if b[0] == "div" and b[2] in FORM}
         # Operands that words read by themselves.
         self.inner = {r for b in spec.body for r in b[3][: takes.INNER.get(b[0], 0)]}
@@ -317,7 +317,7 @@ class Writer:
         self, word: str, ins: tuple[str, ...], out: str, refs: tuple[int, ...], xs: list[str]
     ) -> str:
         """What a word of the body makes of vectors."""
-        if word == "div" and refs[1] in self.inverses:
+        if word == "div" and self.inverses.get(refs[1]):
             return over_known(Floats(self.c, out), xs[0], xs[1], self.inverses[refs[1]])
         return emit(self.c, word, list(ins), out, xs)
 

@@ -73,11 +73,10 @@ def _across(w: Any, first: str, last: str, turn: Turn) -> None:
 
     def spread(i: int, x: str) -> str:
         few = f"<{lanes} x {SCALAR[w.dtypes[i]]}>"
-        return x and c.new(
-            f"shufflevector {few} {x}, {few} poison, <{wide} x i32> zeroinitializer"
-        )
+        return c.new(f"shufflevector {few} {x}, {few} poison, <{wide} x i32> zeroinitializer")
 
-    w.splats, w.inverses = [{i: spread(i, x) for i, x in found.items()} for found in known]
+    w.splats = {i: spread(i, x) for i, x in w.splats.items()}
+    w.inverses = {i: [spread(i, x) for x in found] for i, found in w.inverses.items()}
     c.lanes = wide
     c.loop(first, stop, str(wide), [], lambda i, _: turn(i, None, []))
     c.lanes, (w.splats, w.inverses) = lanes, known

@@ -172,7 +172,7 @@ class _Rows(Writer):
                 self.kept_at = stack
 
                 def some(i: str, _: list[str]) -> list[str]:
-                    self.splats, self.inverses = map(dict, literals)
+                    self.splats, self.inverses = dict(literals[0]), dict(literals[1])
                     places = self.moved(bases, list(enumerate([*at[:-1], i])))
                     self.turned(places, blocks, c.new(f"sub i64 {stop}, {i}"))
                     return []
@@ -183,7 +183,7 @@ class _Rows(Writer):
             first, stop = limits(at[-2])
             runs.restrict(at[-1])
             if spec.column:
-                self.splats, self.inverses = map(dict, literals)
+                self.splats, self.inverses = dict(literals[0]), dict(literals[1])
                 places = self.moved(bases, outer)
                 self.kept_at, self.given_at = runs.moved(outer)
                 self.scalars(places)
@@ -199,7 +199,7 @@ class _Rows(Writer):
             kept_at, self.given_at = runs.moved([*outer, (last, first)])
 
             def turn(number: int, i: str, _: list[str]) -> list[str]:
-                self.splats, self.inverses = map(dict, literals)
+                self.splats, self.inverses = dict(literals[0]), dict(literals[1])
                 placed = spec.placed(number)
                 places = self.moved(bases, [*outer, (last, i)], placed)
                 mine = c.new(f"mul i64 {c.new(f'sub i64 {i}, {first}')}, {room}")
