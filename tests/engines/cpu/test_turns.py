@@ -55,6 +55,19 @@ def test_of_other_views(f: Any) -> None:
     np.testing.assert_array_equal(got, want)
 
 
+def test_words_read_twice_are_looked_at_once() -> None:
+    """Else what is turned at the end of sixty lines takes 2^60 looks to compile."""
+    x = np.arange(80 * 90, dtype=np.int32).reshape(80, 90)
+
+    def f(x: Any) -> Any:
+        for _ in range(60):
+            x = x * x + x
+        return x
+
+    (got,) = built(lambda x: [f(x).T], x).execute([x])
+    np.testing.assert_array_equal(got, f(x).T)
+
+
 WORDS = {
     "a product": lambda x: x.T * 2,
     "of what lies in part": lambda x: (x[1:, 2:] + x[1:, 2:]).T,

@@ -205,8 +205,12 @@ def _computed(x: Value) -> tuple[list[Value], list[Node], Body]:
         if key in made or key in found:
             return key
         if node.word in words and node.dtype in dtypes and node.attr is None:
-            args = [visit(a, size_of(node.shape), key[1]) for a in node.args]
-            if None in args or len(made) == most:
+            args = []
+            for a in node.args:
+                args.append(visit(a, size_of(node.shape), key[1]))
+                if args[-1] is None:  # at once: what fails is met again by every reader
+                    return None
+            if len(made) == most:
                 return None
             made[key] = args
             return key
