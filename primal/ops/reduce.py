@@ -134,20 +134,21 @@ def part(x: Any, start: int, stop: int, axis: int = 0, step: int = 1) -> Any:
 def halving(combine: Callable[[Arrays, Arrays], Arrays], xs: Arrays) -> Arrays:
     """Arrays combined along their first axis, of equal size n >= 1, in ceil(log2 n) steps.
 
-    `combine` maps two lists of arrays to one and must be associative. The axis is left with size 1.
+    `combine` maps two lists of arrays to one, for a monoid that commutes. The axis is left with
+    size 1.
     """
     n = aval_of(xs[0]).shape[0]
     while n > 1:
-        half, odd = divmod(n, 2)
-        joined = combine(
-            [part(x, 0, half) for x in xs], [part(x, half, 2 * half) for x in xs]
-        )
-        if odd:
+        # To multiples of 64 and then powers of two: the last steps, which are kernels together, are
+        # those of any other size, and few steps join what is left over.
+        half = min(1 << (n - 1).bit_length() - 1, -(-n // 128) * 64)
+        joined = combine([part(x, 0, n - half) for x in xs], [part(x, half, n) for x in xs])
+        if n < 2 * half:
             joined = [
-                concatenate(j, part(x, 2 * half, n), dimension=0)
+                concatenate(j, part(x, n - half, half), dimension=0)
                 for j, x in zip(joined, xs, strict=True)
             ]
-        xs, n = joined, half + odd
+        xs, n = joined, half
     return xs
 
 

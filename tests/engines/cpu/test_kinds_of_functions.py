@@ -3,9 +3,9 @@
 The programs of `test_kinds` go through every kind of code; here are many more functions, on rows of
 19 to 333 elements. Four lengths are seen because small arrays, many rows below 32, which are one
 run, arrays whose transposition turns squares, and rows beyond the first cache may each have a
-kernel of their own, as have odd numbers of random ones. Known not to hold: derivatives of
-products, which go by halves, `packbits`, `linspace` and `argwhere` where
-a power of two divides, some sums across what was transposed.
+kernel of their own, as have odd numbers of random ones. Known not to hold: derivatives of products
+of rows, `packbits`, `linspace` and `argwhere` where a power of two divides, some sums across what
+was transposed.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ ROWS = """
     lax.scan(lambda c, x: (c * 0.9 + x, c), m[0], m); lax.fori_loop(0, 9, lambda i, x: x * 1.1, m)
     lax.while_loop(lambda x: (x < 9).all(), lambda x: x * 2 + 1, m); lax.map(lambda x: x.sum(), m)
     grad(lambda m: (m.var(0) ** 2).sum())(m); grad(lambda m: (nn.softmax(m) ** 2).sum())(m)
+    grad(lambda m: jnp.prod(m))(m); grad(lambda m: jnp.prod(m, 0).sum())(m)
     grad(lambda m: (jnp.cumprod(m, 1) ** 2).sum())(m); grad(lambda m: (m @ m.T).sum())(m)
     grad(lambda m: (jnp.repeat(m, 3, 1) ** 2).sum())(m); grad(lambda m: jnp.std(m, 1).sum())(m)
     jnp.abs(z); z * z; z.sum(0); z @ z.T; jnp.cumsum(z, 1); jnp.cumprod(z, 0); jnp.roll(z, 3, 1)
