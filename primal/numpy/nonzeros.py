@@ -108,10 +108,11 @@ def nonzero(
     out = []
     stride = x.aval.size
     dtype = flat.aval.dtype
-    for n, fill in zip(have, fills, strict=True):
+    for axis, (n, fill) in enumerate(zip(have, fills, strict=True)):
         stride = stride // n if n else 0
-        index = ops.div(flat, literal(max(stride, 1), dtype, True))
-        index = ops.rem(index, literal(max(n, 1), dtype, True))
+        index = ops.div(flat, literal(stride, dtype, True)) if stride > 1 else flat
+        if axis:
+            index = ops.rem(index, literal(max(n, 1), dtype, True))
         index = convert(index, dtype)
         fill, index = promote_dtypes("nonzero", 0 if fill is None else fill, index)
         out.append(ops.select_n(found, to_shape(fill, (size,)), index))

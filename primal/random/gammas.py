@@ -123,7 +123,7 @@ def _accepted(keys: Any, d: Any) -> Any:
     n = d.shape[0]
     if n < FEW:
         return _looped(keys, d)
-    room = n // 16
+    room = n // 16 + 1  # from 17 on, as loops over 16 and fewer are other programs
     first, settled = _first(keys, d)
 
     def rest(state: Any) -> Any:

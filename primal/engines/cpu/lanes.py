@@ -13,7 +13,7 @@ from typing import Any
 from primal.engines.cpu import functions, interleaved
 from primal.engines.cpu.code import MEMORY, SCALAR, SUFFIX, Code, itemsize
 from primal.engines.cpu.functions import floats
-from primal.engines.cpu.functions.divisions import by_known, divide
+from primal.engines.cpu.functions.divisions import by_known, by_power, divide
 from primal.engines.cpu.functions.fading import product
 
 UNARY: dict[str, str] = {
@@ -462,6 +462,7 @@ _WORDS: dict[str, Callable[..., str]] = {
     "div": _div,
     "rem": _rem,
     "div_by": lambda c, dtype, *xs: by_known(c, dtype, "div", *xs),
+    "div_by_power": by_power,
     "rem_by": lambda c, dtype, *xs: by_known(c, dtype, "rem", *xs),
     "neg": _neg,
     "abs": _abs,

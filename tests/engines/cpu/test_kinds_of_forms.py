@@ -259,11 +259,6 @@ KNOWN = {
             jnp.linspace(0., 1., n); jnp.logspace(0, 1, n); jnp.geomspace(1, 2, n)
             jnp.blackman(n)*v[0]; jnp.hanning(n)*v[0]; jnp.kaiser(n, 2.)*v[0]; jnp.bartlett(n)*v[0]
         """,
-        "a round of n // 16 numbers: 16 are in registers of the loop": """
-            random.gamma(k, 2., (n,)); random.beta(k, 2., 3., (n,)); random.loggamma(k, 2., (n,))
-            random.chisquare(k, 3., shape=(n,)); random.generalized_normal(k, 1., (n,))
-            random.f(k, 2., 3., (n,))
-        """,
         "what is transposed, or joined, has a class between small and large": """
             m.T*m.T.sum(0); m.T*m.T.sum(0)**2; nn.softmax(t, 1); jnp.roll(m, (1, 2), (0, 1))
         """,

@@ -92,6 +92,16 @@ def by_known(c: Code, dtype: str, op: str, x: str, y: str, magic: str, *more: st
     return _answer(c, t, op, x, y, quotient)
 
 
+def by_power(c: Code, dtype: str, x: str, last: str, distance: str) -> str:
+    """x divided by 2^distance, where `last` is one less: a shift, of what is negative rounded up."""
+    t, bits = c.vec(SCALAR[dtype]), 8 * int(dtype[1:])
+    if dtype[0] == "u":
+        return c.new(f"lshr {t} {x}, {distance}")
+    negative = c.new(f"ashr {t} {x}, {c.const(f'i{bits}', str(bits - 1))}")
+    up = c.new(f"add {t} {x}, {c.new(f'and {t} {negative}, {last}')}")
+    return c.new(f"ashr {t} {up}, {distance}")
+
+
 def _by_product(c: Code, dtype: str, x: str, magic: str, shift: str) -> str:
     """The quotient by the upper half of a product."""
     t, signed, bits = c.vec(SCALAR[dtype]), dtype[0] == "i", 8 * int(dtype[1:])
@@ -130,8 +140,7 @@ def known(k: Any, op: str, x: Value, y: Value) -> Value | None:
 
     Of floats a product with the inverse, where that is exact. Of integers, numbers made of the
     divisor are literals as well (Granlund and Montgomery, "Division by invariant integers using
-    multiplication", 1994), so that all divisors share code, but those powers of two that shift by
-    a distance.
+    multiplication", 1994), so that all divisors share code, and all powers of two other code.
     """
     if x.node.dtype.kind not in "iu":
         return _by_inverse(k, x, y) if op == "div" else None
@@ -183,13 +192,12 @@ def _by_inverse(k: Any, x: Value, y: Value) -> Value | None:
 
 def _by_power(k: Any, op: str, x: Value, n: int, signed: bool, bits: int) -> Value:
     """By 2^m; negative numbers are rounded up first, as quotients are cut towards zero."""
-    if not signed and op == "rem":
-        return k.binary("and", x, k.literal(n - 1, x.dtype))
-    up = x
-    if signed:
-        negative = k.element(f"shift_right_arithmetic#{bits - 1}", (x,), x.dtype)
-        up = k.binary("add", x, k.binary("and", negative, k.literal(n - 1, x.dtype)))
-    if op == "rem":
-        return k.binary("sub", x, k.binary("and", up, k.literal(-n, x.dtype)))
-    how = "arithmetic" if signed else "logical"
-    return k.element(f"shift_right_{how}#{n.bit_length() - 1}", (up,), x.dtype)
+    last = k.literal(n - 1, x.dtype)
+    if op == "div":
+        distance = k.literal(n.bit_length() - 1, x.dtype, n)
+        return k.element("div_by_power", (x, last, distance), x.dtype)
+    if not signed:
+        return k.binary("and", x, last)
+    negative = k.element(f"shift_right_arithmetic#{bits - 1}", (x,), x.dtype)
+    up = k.binary("add", x, k.binary("and", negative, last))
+    return k.binary("sub", x, k.binary("and", up, k.literal(-n, x.dtype)))
