@@ -14,7 +14,7 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
-from primal.ir.op import LINALG, Expand, Splice
+from primal.ir.op import LINALG, SHAPE, Expand, Splice
 from primal.ir.trace import Literal
 from primal.ops.choose import select_n
 from primal.ops.spread import broadcast_in_dim
@@ -83,8 +83,8 @@ class _Walk:
         self.seen: dict[Any, Any] = {}
         self.consts: dict[int, tuple[Var, Any]] = {}
         self.made: dict[Var, Eqn] = {}
-        self.filled: dict[Var, Eqn] = {}
-        """Arrays of one known number, and what makes them."""
+        self.filled: dict[Var, Literal] = {}
+        """Arrays of one known number, and the number."""
 
     def constant(self, var: Var, value: Any) -> Any:
         """The variable of a constant; one per value."""
@@ -133,7 +133,7 @@ class _Walk:
                 if found is not None:
                     env.update(zip(eqn.outvars, found, strict=True))
                     continue
-                if rules == "kernel" and op.kind.elementwise:
+                if rules == "kernel" and self.filled and (op.kind.elementwise or _is_map(eqn)):
                     eqn, invars = self.once(eqn, invars)
                     op, params = eqn.op, eqn.params
                 if not op.multiple and not eqn.outvars[0].aval.shape:
@@ -156,7 +156,7 @@ class _Walk:
             flat = Eqn(op, invars, outvars, params, eqn.source, effects)
             append(flat)
             if op is broadcast_in_dim and type(invars[0]) is Literal:
-                self.filled[outvars[0]] = flat
+                self.filled[outvars[0]] = invars[0]
             if not invars:
                 for v in outvars:
                     self.made[v] = flat
@@ -164,18 +164,17 @@ class _Walk:
     def once(self, eqn: Eqn, invars: list[Any]) -> tuple[Eqn, list[Any]]:
         """What computes the same number for every element, as an array of that number."""
         aval = eqn.outvars[0].aval
-        if not aval.shape or not self.filled:
+        known = [v for v in invars if type(v) is not Literal]
+        if not aval.shape or not known or not all(v in self.filled for v in known):
             return eqn, invars
-        makers = [self.filled.get(v) for v in invars if type(v) is not Literal]
-        if None in makers:
-            return eqn, invars
-        maker = next((m for m in makers if m and m.outvars[0].aval.shape == aval.shape), None)
-        if maker is None:
-            return eqn, invars
-        given: list[Any] = [v if type(v) is Literal else self.filled[v].invars[0] for v in invars]
-        value = quietly(eqn.op.impl, [v.val for v in given], eqn.params)
-        number = Literal(np.asarray(value)[()], Aval((), aval.dtype, aval.weak_type))
-        return Eqn(maker.op, [number], eqn.outvars, maker.params, eqn.source), [number]
+        numbers = [v if type(v) is Literal else self.filled[v] for v in invars]
+        if eqn.op.kind.elementwise:
+            value = quietly(eqn.op.impl, [v.val for v in numbers], eqn.params)
+            number = Literal(np.asarray(value)[()], Aval((), aval.dtype, aval.weak_type))
+        else:
+            number = numbers[0]
+        params = {"shape": aval.shape, "broadcast_dimensions": ()}
+        return Eqn(broadcast_in_dim, [number], eqn.outvars, params, eqn.source), [number]
 
     def simplified(self, value: Any) -> Any:
         """A parameter with the programs in it simplified: loops and branches carry some."""
@@ -208,6 +207,12 @@ class _Walk:
         self.splice(body, inner)
         for outer, out in zip(eqn.outvars, body.outvars, strict=True):
             env[outer] = out if type(out) is Literal else inner[out]
+
+
+def _is_map(eqn: Eqn) -> bool:
+    """Whether every element of the result is one of the only operand."""
+    moved = eqn.op.kind is SHAPE or eqn.op is broadcast_in_dim
+    return moved and len(eqn.invars) == 1 and not eqn.op.multiple
 
 
 def _is_hollow(eqn: Eqn, invars: list[Any]) -> bool:

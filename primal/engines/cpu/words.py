@@ -35,7 +35,7 @@ from primal.engines.cpu.matrices.matrix_words import MatrixWords
 from primal.engines.cpu.monoids import repeated
 from primal.engines.cpu.plan import commuting, repeats, wanted
 from primal.engines.cpu.plan.around import is_made
-from primal.engines.cpu.routines import gathers, pieces, scatters, turns
+from primal.engines.cpu.routines import gathers, padding, pieces, scatters, turns
 from primal.engines.cpu.run import objects
 from primal.engines.cpu.steps import Routine, RoutineSpec
 from primal.ir.avals import Aval
@@ -245,7 +245,8 @@ class Words(MatrixWords):
             if x.shape in ((), y.shape) and _is_one(x):
                 return y
         if name == "add" and (self.padded or self.scattered):
-            found = wanted.sum_of(self, x, y)
+            found = repeats.moved(self, (x, y), (), lambda xs: self.binary(name, *xs))
+            found = found or wanted.sum_of(self, x, y)
             if found is not None:
                 return found
         if name.startswith("shift") and y.node.word == "literal" and y.shape in ((), x.shape):
@@ -502,16 +503,19 @@ class Words(MatrixWords):
     # Moving data.
 
     def pad(self, x: Value, value: Value, config: Any) -> Value:
-        return wanted.padded(self, x, config, lambda x, config: self._pad(x, value, config))
+        moving = [d for d, edges in enumerate(config) if any(edges)]
+        once = repeats.moved(self, (x,), moving, lambda xs: self.pad(xs[0], value, config))
+        return once or wanted.padded(self, x, config, lambda x, config: self._pad(x, value, config))
 
     def _pad(self, x: Value, value: Value, config: Any) -> Value:
-        out = pieces.pad(self, x, value, config)
+        out = padding.pad(self, x, value, config)
         if out.node.word != "literal" and any(max(c) > 0 for c in config):
             self.spread[out.node] = out.shape, x, value, config
         return out
 
     def concatenate(self, xs: Sequence[Value], dim: int) -> Value:
-        return wanted.joined(self, xs, dim, self._concatenate)
+        once = repeats.moved(self, xs, (dim,), lambda xs: self.concatenate(xs, dim))
+        return once or wanted.joined(self, xs, dim, self._concatenate)
 
     def _concatenate(self, xs: Sequence[Value], dim: int) -> Value:
         return pieces.concatenate(self, xs, dim)

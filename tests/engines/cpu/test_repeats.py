@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as pnp
+from primal import grad, lax
 from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.lab import HALF, agree
 
@@ -44,6 +45,41 @@ def test_values_and_sizes(name: str) -> None:
     assert max([int(np.prod(s.shape)) for s in groups], default=0) == most
     heavy = [s for s in groups if s.heavy]
     assert all(int(np.prod(s.shape)) == 200 for s in heavy)
+
+
+def test_what_repeats_is_padded_once() -> None:
+    """Numbers, rows and columns, by edges of any kind: values are those of the operations."""
+    row, column = V[None, :40], V[:, None]
+    for x, shape in ((V[0], (50, 40)), (row, (50, 40)), (column, (200, 30)), (V[:3], (2000, 3))):
+        for config in (
+            ((0, 0, 0), (3, 2, 0)), ((1, 0, 1), (0, 0, 0)), ((-1, 2, 0), (4, -2, 2)),
+            ((0, 3, 0), (-70, 90, 1)), ((2, 2, 0), (0, 0, 0)), ((0, 1, 2), (1, 1, 0)),
+        ):  # fmt: skip
+            agree(
+                lambda x, shape=shape, config=config: [
+                    lax.pad(pnp.broadcast_to(x, shape), np.float32(value), config)
+                    for value in (0, 7)
+                ],
+                x,
+            )
+            agree(
+                lambda config=config: [lax.pad(pnp.full((50, 40), 5), 0, config).T],
+            )
+
+
+@pytest.mark.parametrize("mode", ["edge", "wrap", "reflect"])
+def test_gradients_of_sums_read_a_row_and_a_column(mode: str) -> None:
+    x = DRAW.random(SHAPE).astype(np.float32)
+
+    def views(x: Any) -> Any:
+        return [*pnp.gradient(x), x[::2], x[..., 0], pnp.pad(x[:, ::-3].T, 2, mode=mode)]
+
+    for turned in (lambda x: x, lambda x: x.T):
+        gradient = grad(lambda x, t=turned: sum([y.sum() for y in views(t(x))]))
+        made = agree(lambda x, g=gradient: [g(x)], x, within=4)
+        sizes = [int(np.prod(s.shape)) for s in made.plan.steps if type(s) is Group]
+        assert sizes.count(x.size) == 1
+        assert sum(sizes) < 1.5 * x.size
 
 
 def test_mirrored_transpositions_lie_as_they_did() -> None:

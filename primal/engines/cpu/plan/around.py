@@ -45,6 +45,28 @@ SHORTEST_WHOLE = 64
 """Elements of rows from which zeros in front of and behind whole rows are added so too."""
 
 
+def number_padded(
+    k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...]
+) -> Value:
+    """One number padded: a choice by where elements lie, along one dimension after another."""
+    inside, uint32 = None, np.dtype(np.uint32)
+    for d, (low, _, between) in enumerate(config):
+        if not any(config[d]):
+            continue
+        place = k.iota((shape[d],), uint32, 0)
+        if low:
+            place = k.binary("sub", place, k.literal(low % (1 << 32), uint32))
+        here = k.binary("lt", place, k.literal((x.shape[d] - 1) * (between + 1) + 1, uint32))
+        if between:
+            place = k.binary("rem", place, k.literal(between + 1, uint32))
+            here = k.binary("and", here, k.binary("eq", place, k.literal(0, uint32)))
+        here = broadcast(here, shape, (d,))
+        inside = here if inside is None else k.binary("and", inside, here)
+    assert inside is not None  # something is padded
+    out: Value = k.select_n(inside, value, Value(x.node, (), x.logical))
+    return out
+
+
 def padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | None:
     """x with zeros before and after its rows, as a word of the group that reads it.
 

@@ -3,14 +3,24 @@ numbers that are chosen from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.functions import FLOAT
-from primal.engines.cpu.graph import NOWHERE, Value, broadcast, is_narrow, kind_of, native, size_of
+from primal.engines.cpu.graph import (
+    IN_REGISTERS,
+    NOWHERE,
+    Value,
+    broadcast,
+    is_narrow,
+    kind_of,
+    native,
+    size_of,
+)
+from primal.engines.cpu.lanes import BINARY, UNARY
 
 
 def element(
@@ -49,6 +59,40 @@ def _of_choice(k: Any, word: str, x: Value, dtype: Any, attr: Any) -> Value | No
         return None
     numbers = [v.view((), (), v.offset) for v in cases]
     return k.select_n(which, *[k.element(word, (v,), dtype, attr) for v in numbers])
+
+
+def moved(
+    k: Any, xs: Sequence[Value], moving: Sequence[int], make: Callable[..., Value]
+) -> Value | None:
+    """What moves along dimensions, of operands that all repeat along others, or None.
+
+    Cotangents of sums repeat: the derivative of the sum of `x[::2]` is one column.
+    """
+    shape = xs[0].shape
+    still = [d for d, n in enumerate(shape) if d not in moving and n > 1]
+    dims = [d for d in still if all(_repeats(x, d) for x in xs)]
+    if size_of([shape[d] for d in dims]) <= IN_REGISTERS:
+        return None
+    out = make([_narrowed(k, x, dims) for x in xs])
+    whole = [shape[d] if d in dims else n for d, n in enumerate(out.shape)]
+    return broadcast(out, tuple(whole), range(out.ndim))
+
+
+def _repeats(x: Value, d: int) -> bool:
+    """Whether all along a dimension is the same, or words of such."""
+    if x.strides is None and x.shape == x.node.shape and x.node.word in BINARY | UNARY:
+        return all(_repeats(v, d) for v in x.node.args)
+    return x.steps()[d] == 0
+
+
+def _narrowed(k: Any, x: Value, dims: Sequence[int]) -> Value:
+    """One element along each of the dimensions, along which a value repeats."""
+    if not all(x.steps()[d] == 0 for d in dims):
+        args = [_narrowed(k, v, dims) for v in x.node.args]
+        made: Value = k.element(x.node.word, args, x.dtype, x.node.attr)
+        return made
+    shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
+    return x.view(shape, x.steps(), x.offset)
 
 
 def reduction(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value | None:

@@ -82,6 +82,8 @@ def _is_along(x: Value, order: Sequence[int], whole: bool = False) -> bool:
     if x.ndim != len(order):
         return False
     most = CLOSE if whole else 1
+    if x.shape[order[-1]] == 1:
+        return True
     return all(turns.is_spread(p) or 0 < p.steps()[order[-1]] <= most for p in x.parts)
 
 
