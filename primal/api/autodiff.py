@@ -107,12 +107,11 @@ def grad(
     """
     value_and = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @_wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, g = value_and(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    return gradient
+    return api_boundary(gradient, fun, "Gradient")
 
 
 @overload
@@ -158,9 +157,8 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x**2)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
-    return _wraps(fun)(
-        _with_gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    )
+    value_and = _with_gradient(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    return api_boundary(value_and, fun, "Value and gradient")
 
 
 def _with_gradient(
@@ -445,10 +443,6 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
         return unflatten(spec, [cotangent_of(c, a) for c, a in zip(results, avals, strict=True)])
 
     return Partial(transposed, closed.consts)
-
-
-def _wraps(fun: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    return lambda wrapper: api_boundary(wrapper, fun)
 
 
 __all__ = [

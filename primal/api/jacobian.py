@@ -41,7 +41,7 @@ def jacfwd(
     check_callable(fun)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
-    @wraps(fun)
+    @wraps(fun, "Jacobian")
     @api_boundary
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = _partial(fun, numbers, args, kwargs)
@@ -90,7 +90,7 @@ def jacrev(
     check_callable(fun)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
-    @wraps(fun)
+    @wraps(fun, "Jacobian")
     @api_boundary
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = _partial(fun, numbers, args, kwargs)

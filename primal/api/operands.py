@@ -21,7 +21,7 @@ from primal.runtime.eager import as_array
 from primal.runtime.program_refs import check_no_refs
 from primal.runtime.refs import Ref
 from primal.runtime.refusals import shown
-from primal.runtime.sharding import Format
+from primal.runtime.sharding import Format, Sharding
 
 
 class ShapeDtypeStruct:
@@ -44,6 +44,11 @@ class ShapeDtypeStruct:
         self.shape = tuple(shape)
         self.dtype = dtypes.as_dtype(dtype)
         self.weak_type = weak_type
+        if not (sharding is None or isinstance(sharding, Sharding | Format)):
+            raise ValueError(
+                f"[ShapeDtypeStruct] expected a Sharding, a Format or None as sharding, got "
+                f"{sharding!r}."
+            )
         self.sharding = sharding
 
     @property

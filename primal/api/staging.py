@@ -36,7 +36,7 @@ def make_jaxpr(
     check_callable(fun)
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
-    @wraps(fun)
+    @wraps(fun, "Jaxpr")
     @api_boundary
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         fixed = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
@@ -65,6 +65,8 @@ def make_jaxpr(
         return closed
 
     jaxpr_of.__name__ = f"make_jaxpr({name_of(fun)})"
+    jaxpr_of.__qualname__ = f"make_jaxpr({getattr(fun, '__qualname__', name_of(fun))})"
+    jaxpr_of.__module__ = __name__.partition(".")[0]
     return jaxpr_of
 
 

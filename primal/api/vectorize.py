@@ -106,7 +106,7 @@ def vmap(
             placed.append(materialize(value, axis, dim, to % ndim))
         return unflatten(out_spec, placed)
 
-    return api_boundary(mapped, fun)
+    return api_boundary(mapped, fun, "Map over an axis")
 
 
 def _value(x: Any, axis: int | None) -> Any:

@@ -338,13 +338,13 @@ def _note_hidden(error: BaseException) -> None:
         error.add_note(_HIDDEN_NOTE)
 
 
-def api_boundary(fun: F, like: Any = None) -> F:
+def api_boundary(fun: F, like: Any = None, says: str = "") -> F:
     """Decorate a function that users call, so that errors leave it without the library's frames.
 
-    It looks like itself, or `like` another one.
+    It looks like itself, or `like` another one; `says` is that of `wraps`.
     """
 
-    @wraps(fun if like is None else like)
+    @wraps(fun if like is None else like, says)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)

@@ -46,12 +46,15 @@ def check_callable(fun: Any) -> None:
         raise TypeError(f"Expected a function, got a generator function: {fun!r}.")
 
 
-def wraps(fun: Any) -> Callable[[Callable[..., Any]], Any]:
+def wraps(fun: Any, says: str = "") -> Callable[[Callable[..., Any]], Any]:
     """`functools.wraps` for any callable: names that are no text are left out.
 
     Objects with attributes of their own (`__getattr__`) may answer anything to `__name__`, which a
-    function refuses with a TypeError.
+    function refuses with a TypeError. `says` tells what became of the function: the docstring then
+    begins with it and the function's name.
     """
+    if says:
+        return lambda wrapper: _titled(wraps(fun)(wrapper), fun, says)
     if type(fun) is types.FunctionType:
         return functools.wraps(fun)
     names = []
@@ -60,3 +63,9 @@ def wraps(fun: Any) -> Callable[[Callable[..., Any]], Any]:
         if isinstance(getattr(fun, name, None), kind):
             names.append(name)
     return functools.wraps(fun, assigned=names)
+
+
+def _titled(wrapper: Any, fun: Any, says: str) -> Any:
+    own, title = wrapper.__doc__, f"{says} of {getattr(fun, '__name__', fun)}."
+    wrapper.__doc__ = f"{title}\n\n{own}" if own else title
+    return wrapper

@@ -390,7 +390,9 @@ def sparse_plus(x: Any) -> Array:
     Array([0.  , 0.25, 2.  ], dtype=float32)
     """
     array = as_number("sparse_plus", x)
-    return jnp.where(array <= -1, 0.0, jnp.where(array >= 1, array, (array + 1.0) ** 2 / 4))
+    # The square of a great number would make nan of the slope it does not have.
+    curve = (jnp.clip(array, -1, 1) + 1.0) ** 2 / 4
+    return jnp.where(array <= -1, 0.0, jnp.where(array >= 1, array, curve))
 
 
 @remembered

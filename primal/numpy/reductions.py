@@ -375,11 +375,19 @@ def mean(
 ) -> Array:
     """The arithmetic mean over axes: Σ a / n; nan of nothing. Integers give float32.
 
+    With an integer `dtype` the sum is one of integers, and so is the quotient, towards 0.
+
     >>> jnp.mean(jnp.array([[1, 2], [3, 4]]), axis=0)
     Array([2., 3.], dtype=float32)
     """
     check_out("mean", out)
     x, work, target = _mean_operand("mean", a, dtype)
+    if dtypes.issubdtype(target, np.integer):
+        total = sum(a, axis, target, keepdims=keepdims, where=where)
+        work = summed_dtype(total, True)
+        return convert(
+            _divided(convert(total, work), _count("mean", x, axis, where, keepdims, work)), target
+        )
     count = _count("mean", x, axis, where, keepdims, work)
     return convert(_divided(sum(x, axis, keepdims=keepdims, where=where), count), target)
 

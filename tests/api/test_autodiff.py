@@ -506,3 +506,18 @@ def test_what_was_kept_for_a_gradient_is_free_at_once(name):
         gc.garbage.clear()
         gc.enable()
     assert not left
+
+
+def test_transformed_functions_say_what_they_are() -> None:
+    def cube(x: primal.Array) -> primal.Array:
+        """The third power."""
+        return x**3
+
+    made = primal.grad(cube), primal.value_and_grad(cube), primal.jacrev(cube), primal.vmap(cube)
+    for f in made:
+        assert f.__name__ == "cube" and "cube" in f.__doc__.splitlines()[0]
+        assert f.__doc__.endswith("\n\nThe third power.")
+    assert primal.grad(lambda x: x).__doc__ == "Gradient of <lambda>."
+    assert primal.make_jaxpr(cube).__name__ == "make_jaxpr(cube)"
+    with pytest.raises(ValueError, match=r"\[ShapeDtypeStruct\] expected a Sharding"):
+        primal.ShapeDtypeStruct((2,), "float32", sharding=3)

@@ -541,3 +541,14 @@ def test_places_in_many_numbers_are_those_in_their_order(n: int, what: str) -> N
                 same(jnp.quantile(row, q / 100), found)
         for row in x:
             same(jnp.nanmedian(row), np.nanmedian(row))
+
+
+def test_means_in_an_integer_dtype_are_those_of_its_sums() -> None:
+    x = np.array([[0.5, 1.5, 2.5], [3.5, -4.5, -5.5]])
+    for axis in (None, 0, 1):
+        want = np.mean(x, axis, dtype=np.int32)
+        for f in (jnp.mean, jit(jnp.mean, static_argnames=("axis", "dtype"))):
+            got = f(jnp.asarray(x), axis=axis, dtype="int32")
+            assert got.dtype == np.int32
+            np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(jnp.mean(x, dtype="int8", where=x > 1), 2)

@@ -754,3 +754,24 @@ def test_betaln_in_16_bits_is_rounded_once(dtype: str) -> None:
         np.testing.assert_allclose(
             np.asarray(f(a, b), np.float64), wide, rtol=float(jnp.finfo(dtype).eps) / 2, atol=1e-6
         )
+
+
+# Functions of two numbers and one, at the ends of where they are defined and beyond.
+SLOPED = ["beta", "betaln", "expn", "kl_div", "owens_t", "poch", "rel_entr", "xlog1py", "xlogy",
+          "hyp1f1", "loggamma", "log_ndtr", "ndtr", "entr", "logit"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOPED)
+def test_slopes_of_both_modes_agree_at_special_values(name: str) -> None:
+    f = getattr(special, name)
+    count = {"hyp1f1": 3}.get(name, 1 if name in SLOPED[10:] else 2)
+    ends = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.5]
+    xs = [jnp.asarray(v.ravel(), "float32") for v in np.meshgrid(*[ends] * count)]
+    for i, x in enumerate(xs):
+
+        def of_one(z: Any, i: int = i) -> Any:
+            return f(*xs[:i], z, *xs[i + 1 :])
+
+        forward = primal.jvp(of_one, (x,), (jnp.ones_like(x),))[1]
+        back = primal.grad(lambda z, of_one=of_one: of_one(z).sum())(x)
+        np.testing.assert_allclose(forward, back, rtol=1e-5)

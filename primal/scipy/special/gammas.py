@@ -51,7 +51,8 @@ def loggamma(x: ArrayLike) -> Array:
     (x,) = inexact("loggamma", x)
     if x.dtype.kind == "c":
         return _complex_loggamma(x)
-    return jnp.where(x < 0, jnp.full_like(x, jnp.nan), ops.lgamma(x))
+    below = x < 0
+    return jnp.where(below, jnp.full_like(x, jnp.nan), ops.lgamma(jnp.where(below, 1, x)))
 
 
 def _complex_loggamma(z: Any) -> Any:
@@ -360,16 +361,21 @@ def _rounded(x: Any, y: Any, total: Any) -> Any:
     return (x - kept) + (y - (total - kept))
 
 
-@_poch.defjvp
-def _poch_jvp(primals: Any, tangents: Any) -> Any:
-    (z, m), (dz, dm) = primals, tangents
-    out, both = _poch(z, m), z + m
+def _poch_by_z(dz: Any, out: Any, z: Any, m: Any) -> Any:
     # ψ(x) = ψ(x + 1) - 1/x: next to 0 that is infinite where the product is not.
+    both = z + m
     less = psi_less(jnp.where(m < 0, both, z) + 1, jnp.abs(m))
-    by_z = out * jnp.where(m < 0, less, -less) + out / z * (m / both)
+    return dz * (out * jnp.where(m < 0, less, -less) + out / z * (m / both))
+
+
+def _poch_by_m(dm: Any, out: Any, z: Any, m: Any) -> Any:
+    both = z + m
     small = jnp.abs(both) < 0.5
-    by_m = out * ops.digamma(jnp.where(small, both + 1, both)) - jnp.where(small, out / both, 0)
-    return out, dz * by_z + dm * by_m
+    slope = out * ops.digamma(jnp.where(small, both + 1, both))
+    return dm * (slope - jnp.where(small, out / both, 0))
+
+
+_poch.defjvps(_poch_by_z, _poch_by_m)
 
 
 @remembered_as(in_doubles("betaln", positive=True))
@@ -415,12 +421,6 @@ def _betaln(a: Any, b: Any) -> Any:
     return jnp.where(ours, out, ops.lgamma(low) + (ops.lgamma(high) - ops.lgamma(both)))
 
 
-@_betaln.defjvp
-def _betaln_jvp(primals: Any, tangents: Any) -> Any:
-    (a, b), (da, db) = primals, tangents
-    return _betaln(a, b), da * psi_less(a, b) + db * psi_less(b, a)
-
-
 def psi_less(a: Any, b: Any) -> Any:
     """ψ(a) - ψ(a + b), to all digits where b is small beside a too."""
     ours = (a > 0) & (b > 0)
@@ -441,6 +441,12 @@ def psi_less(a: Any, b: Any) -> Any:
         apart = apart * w + total
     out = out - q / (p + q) / p - u * (w / SHIFT) * q * apart
     return jnp.where(ours, out, ops.digamma(a) - ops.digamma(a + b))
+
+
+_betaln.defjvps(
+    lambda t, _, a, b: t * psi_less(a, b),
+    lambda t, _, a, b: t * psi_less(b, a),
+)
 
 
 # Bernoulli numbers over 2k(2k - 1): the terms of Stirling's series.

@@ -64,15 +64,17 @@ def _forwards(fun: Any) -> Any:
     """
     function = custom_jvp(fun)
 
-    @function.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
         out = function(*primals)
         moved = [jnp.zeros_like(v) for v in out]
         for i, tangent in enumerate(tangents):
+            if isinstance(tangent, SymbolicZero):
+                continue
             slopes = _slopes(fun, i)(*primals)
             moved = [m + s * tangent for m, s in zip(moved, slopes, strict=True)]
         return out, tuple(moved)
 
+    function.defjvp(rule, symbolic_zeros=True)
     return function
 
 
@@ -106,17 +108,26 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     return jnp.where(low, jnp.exp(jnp.where(low, x, 0)) * value, value)
 
 
-@_hyp1f1.defjvp
-def _hyp1f1_jvp(primals: Any, tangents: Any) -> Any:
-    (a, b, x), (da, db, dx) = primals, tangents
+def _slopes_1f1(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
+    """The derivatives by a and b of the series for |x|, and what it is multiplied by."""
     low = x < 0
     _, by_a, by_b = _series_1f1(jnp.where(low, b - a, a), b, jnp.abs(x))
-    scale = jnp.exp(jnp.where(low, x, 0))
-    slope_a = jnp.where(low, -scale * by_a, by_a)
-    slope_b = jnp.where(low, scale * (by_a + by_b), by_b)
-    slope_x = a / b * _hyp1f1(a + 1, b + 1, x)
-    out = _hyp1f1(a, b, x)
-    return out, (da * slope_a + db * slope_b + dx * slope_x).astype(out.dtype)
+    return by_a, by_b, jnp.exp(jnp.where(low, x, 0))
+
+
+def _hyp1f1_by_a(da: Any, _: Any, a: Any, b: Any, x: Any) -> Any:
+    by_a, _, scale = _slopes_1f1(a, b, x)
+    return da * jnp.where(x < 0, -scale * by_a, by_a)
+
+
+def _hyp1f1_by_b(db: Any, _: Any, a: Any, b: Any, x: Any) -> Any:
+    by_a, by_b, scale = _slopes_1f1(a, b, x)
+    return db * jnp.where(x < 0, scale * (by_a + by_b), by_b)
+
+
+_hyp1f1.defjvps(
+    _hyp1f1_by_a, _hyp1f1_by_b, lambda t, _, a, b, x: t * (a / b * _hyp1f1(a + 1, b + 1, x))
+)
 
 
 @remembered_as(in_doubles("hyp1f1", positive=True, of_double=True))

@@ -140,13 +140,13 @@ def _expn(n: Any, x: Any) -> Any:
     return jnp.where((x < 0) | (n < 0) | jnp.isnan(x), jnp.full_like(x, jnp.nan), out)
 
 
-@_expn.defjvp
-def _expn_jvp(primals: Any, tangents: Any) -> Any:
-    (n, x), (_, dx) = primals, tangents
-    out = _expn(n, x)
+def _expn_by_x(dx: Any, out: Any, n: Any, x: Any) -> Any:
     # E₋₁ is no value of this function: (n - 1) Eₙ = e^-x - x Eₙ₋₁ gives it.
     less = jnp.where(n > 0, _expn(jnp.maximum(n - 1, 0), x), (jnp.exp(-x) + out) / x)
-    return out, -dx * less
+    return -dx * less
+
+
+_expn.defjvps(None, _expn_by_x)
 
 
 @remembered_as(in_doubles("expn", positive=True, whole=True))

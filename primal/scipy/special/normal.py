@@ -246,14 +246,16 @@ def _owens_integral(h: Any, a: Any) -> Any:
     return a * jnp.exp(-0.5 * h * h) * total * (0.5 / math.pi)
 
 
-@_owens_t.defjvp
-def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
-    (h, a), (dh, da) = primals, tangents
+def _owens_t_by_h(dh: Any, _: Any, h: Any, a: Any) -> Any:
     gauss = jnp.exp(-0.5 * h * h)
-    by_h = -0.5 * gauss * ops.erf(a * h * _ROOT_HALF) / math.sqrt(2 * math.pi)
-    by_a = jnp.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a))
-    out = _owens_t(h, a)
-    return out, (dh * by_h + da * by_a).astype(out.dtype)
+    return dh * (-0.5 * gauss * ops.erf(a * h * _ROOT_HALF) / math.sqrt(2 * math.pi))
+
+
+def _owens_t_by_a(da: Any, _: Any, h: Any, a: Any) -> Any:
+    return da * (jnp.exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a)))
+
+
+_owens_t.defjvps(_owens_t_by_h, _owens_t_by_a)
 
 
 @remembered
