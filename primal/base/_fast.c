@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 58 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 59 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -208,7 +208,7 @@ PyMODINIT_FUNC PyInit__fast(void) {
         {&s_key, "jit_key"}, {&s_eager_key, "eager_key"}, {&s_slowly, "_call_slowly"}, {&s_impl, "impl"},
         {&s_eager, "eager"}, {&s_process, "process"}, {&s_kind, "remembered"},
         {&s_memory, "_memory"}, {&s_qualname, "__qualname__"}, {&s_dtype, "dtype"},
-        {&s_shape, "shape"}, {&s_with_shape, "with_shape"},
+        {&s_shape, "shape"}, {&s_with_shape, "with_shape"}, {&s_wrapped, "__wrapped__"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((*names[i].place = PyUnicode_InternFromString(names[i].text)) == NULL)

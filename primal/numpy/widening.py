@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.base.native import FLOAT32, IN_VECTORS, SAME_AS_WIDE, widened
+from primal.base.native import BFLOAT16, FLOAT32, IN_VECTORS, SAME_AS_WIDE, widened
 from primal.ir.jaxpr import Atom, ClosedJaxpr, Eqn, Var
 from primal.ir.op import SHAPE
 from primal.ir.trace import Literal
@@ -21,6 +21,7 @@ from primal.numpy.phrases import function_of
 from primal.ops import elementwise as ops
 from primal.ops.choose import convert_element_type, select_n
 from primal.ops.contract import dot_general
+from primal.ops.elementwise.make import IN_FLOAT32
 from primal.ops.spread import broadcast_in_dim
 
 Rounded = dict[Var, Any]
@@ -88,7 +89,11 @@ class _Writer:
         op, ins = eqn.op, eqn.invars
         if not any(map(_is_narrow, ins)):
             return None
-        if function_of(eqn) in SAME_AS_WIDE or op is dot_general:
+        function = function_of(eqn)
+        alike = function in SAME_AS_WIDE or (
+            function in IN_FLOAT32 and ins[0].aval.dtype == BFLOAT16
+        )
+        if alike or op is dot_general:
             return "round" if len({v.aval.dtype for v in ins}) == 1 else None
         if op in _EXACT:
             return "exact"

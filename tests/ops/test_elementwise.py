@@ -555,3 +555,22 @@ def test_all_floats_of_two_bytes_at_once_are_as_each_alone(name, dtype):
                 assert (same | np.isnan(want)).all()
     alone = np.asarray(op(*[jnp.asarray(v[-1]) for v in given]))
     np.testing.assert_array_equal(alone.astype(np.float32), np.float32(last))
+
+
+IN_FLOAT32 = """exp exp2 log log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+cbrt""".split()
+
+
+@pytest.mark.parametrize("name", IN_FLOAT32)
+def test_bfloat16_are_rounded_once(name):
+    """Each of them, among many and alone, in the first call and in later ones."""
+    op, numbers = getattr(ops, name), np.arange(1 << 16, dtype=np.uint16).view(BF16)
+    x = jnp.asarray(numbers)
+    found = [np.asarray(op(v)) for v in (x, x, x)]
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(op(jnp.asarray(numbers.astype(np.float32)))).astype(BF16)
+    for out in found:
+        np.testing.assert_array_equal(out.astype(np.float32), wanted.astype(np.float32))
+    for i in (16256, 16347, 49007):  # 1, 1.71 and one below 0
+        one = np.asarray(op(x[i : i + 1]))
+        np.testing.assert_array_equal(one.astype("f4"), wanted[i : i + 1].astype("f4"))

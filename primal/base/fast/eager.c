@@ -18,6 +18,18 @@ static int is_wide_sooner(PyObject *impl, PyObject *const *hosts, Py_ssize_t n) 
     return 0;
 }
 
+/* The ufunc that an impl in Python is of such operands, if it says so (`instead_of`): 0.1 us less. */
+static PyObject *sooner(PyObject *impl, PyObject *const *hosts, Py_ssize_t n) {
+    if (!PyFunction_Check(impl) || n == 0 || !PyArray_CheckExact(hosts[0]))
+        return impl;
+    const int type = PyArray_TYPE((PyArrayObject *)hosts[0]);
+    PyObject *named = ((PyFunctionObject *)impl)->func_dict;
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || named == NULL)
+        return impl;
+    PyObject *ufunc = PyDict_GetItemWithError(named, s_wrapped);
+    return ufunc != NULL && Py_TYPE(ufunc) == &PyUFunc_Type ? ufunc : impl;
+}
+
 /* An op on arrays of avals that it has met where arrays go now: its `impl` on their memory. NULL
    without an error: not for this path. */
 static PyObject *eager_run(PyObject *op, PyObject *const *args, Py_ssize_t n, PyObject *params) {
@@ -83,6 +95,8 @@ static PyObject *eager_run(PyObject *op, PyObject *const *args, Py_ssize_t n, Py
     for (Py_ssize_t i = 0; i < n; i++)
         Py_INCREF(hosts[i]);
     PyObject *out;
+    if (!named)
+        Py_SETREF(impl, Py_NewRef(sooner(impl, hosts, n)));
     if (!named && n <= 2 && is_wide_sooner(impl, hosts, n)) {
         PyObject *given[3] = {impl, hosts[0], n == 2 ? hosts[1] : NULL};
         out = call_quietly(by_float32, given, n + 1, NULL);

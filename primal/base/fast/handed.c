@@ -13,7 +13,8 @@ static PyObject *error_state;    /* NumPy's context variable of the error state,
 static PyObject *quiet;          /* its value that ignores everything */
 static PyObject *filter_error;   /* (error) -> error without frames of the library */
 
-static PyObject *s_key, *s_slowly, *s_impl, *s_eager, *s_process, *s_kind, *s_memory, *s_qualname;
+static PyObject *s_key, *s_slowly, *s_impl, *s_eager, *s_process, *s_kind, *s_memory, *s_qualname,
+    *s_wrapped;
 static PyObject *s_eager_key;
 static PyObject *s_dtype, *s_shape, *s_with_shape;
 

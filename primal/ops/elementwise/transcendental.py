@@ -1,7 +1,7 @@
 """Exponentials, logarithms, roots, trigonometric and hyperbolic functions and their inverses.
 
 NumPy's ufuncs are the meaning. Floats of at most 16 bits are computed in float32 and rounded once,
-by NumPy and ml_dtypes inside the ufunc, by XLA in its own expansions.
+by NumPy inside the ufunc, bfloat16 beside it (`in_vectors`), by XLA in its own expansions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from primal.ops.elementwise.arithmetic import (
 from primal.ops.elementwise.choice import max as larger
 from primal.ops.elementwise.choice import select_n
 from primal.ops.elementwise.convert import as_dtype, convert_element_type
-from primal.ops.elementwise.make import binary, in_float32, is_integer, unary
+from primal.ops.elementwise.make import binary, in_float32, in_vectors, is_integer, unary
 from primal.ops.elementwise.parts import abs
 from primal.ops.types import FLOATING, INEXACT, NOT_LINEAR, broadcast_shapes, check_dtype
 from primal.ops.words import constant, each, each_alike, each_out
@@ -46,7 +46,9 @@ def _one(t: Any) -> Any:
 
 # Exponentials and logarithms.
 
-exp = unary("exp", INEXACT, np.exp, each_out(lambda t, out, x: mul(t, out)), "exponential")
+exp = unary(
+    "exp", INEXACT, in_vectors(np.exp), each_out(lambda t, out, x: mul(t, out)), "exponential"
+)
 
 
 def _exp2_hlo(b: Any, x: Any, accuracy: Any = None) -> Any:
@@ -57,11 +59,11 @@ def _exp2_hlo(b: Any, x: Any, accuracy: Any = None) -> Any:
 exp2 = unary(
     "exp2",
     INEXACT,
-    np.exp2,
+    in_vectors(np.exp2),
     each_out(lambda t, out, x: mul(constant(math.log(2), t), mul(t, out))),
     _exp2_hlo,
 )
-log = unary("log", INEXACT, np.log, each(lambda t, x: div(t, x)), "log")
+log = unary("log", INEXACT, in_vectors(np.log), each(lambda t, x: div(t, x)), "log")
 
 
 # NumPy's expm1 of complex numbers has an imaginary part e^x·0, NaN where e^x is infinite, which it
@@ -166,7 +168,7 @@ def _log1p_of_any(x: Any) -> Any:
 expm1 = unary(
     "expm1",
     INEXACT,
-    _expm1_impl,
+    in_vectors(_expm1_impl),
     # Of out + 1 far below 0 no digit would be left.
     each_alike(lambda t, call, x: mul(t, call(exp, x))),
     "exponential_minus_one",
@@ -175,7 +177,7 @@ expm1 = unary(
 log1p = unary(
     "log1p",
     INEXACT,
-    _log1p_impl,
+    in_vectors(_log1p_impl),
     each(lambda t, x: div(t, add(x, _one(t)))),
     "log_plus_one",
     written=_written_of_reals(np.log1p),
@@ -220,7 +222,7 @@ rsqrt = unary(
 cbrt = unary(
     "cbrt",
     FLOATING,
-    np.cbrt,
+    in_vectors(np.cbrt),
     each_out(lambda t, out, x: mul(t, mul(constant(1 / 3, t), integer_pow(out, y=-2)))),
     "cbrt",
 )
@@ -228,14 +230,20 @@ cbrt = unary(
 
 # Trigonometric functions and their inverses.
 
-sin = unary("sin", INEXACT, np.sin, each_alike(lambda t, call, x: mul(t, call(cos, x))), "sine")
+sin = unary(
+    "sin", INEXACT, in_vectors(np.sin), each_alike(lambda t, call, x: mul(t, call(cos, x))), "sine"
+)
 cos: Op = unary(
-    "cos", INEXACT, np.cos, each_alike(lambda t, call, x: neg(mul(t, call(sin, x)))), "cosine"
+    "cos",
+    INEXACT,
+    in_vectors(np.cos),
+    each_alike(lambda t, call, x: neg(mul(t, call(sin, x)))),
+    "cosine",
 )
 tan = unary(
     "tan",
     INEXACT,
-    np.tan,
+    in_vectors(np.tan),
     each_out(lambda t, out, x: mul(t, add(constant(1, t), square(out)))),
     "tan",
 )
@@ -250,14 +258,14 @@ def _one_less_square(x: Any) -> Any:
 asin = unary(
     "asin",
     INEXACT,
-    np.arcsin,
+    in_vectors(np.arcsin),
     each(lambda t, x: mul(t, rsqrt(_one_less_square(x)))),
     "asin",
 )
 acos = unary(
     "acos",
     INEXACT,
-    np.arccos,
+    in_vectors(np.arccos),
     each(lambda t, x: mul(t, neg(rsqrt(_one_less_square(x))))),
     "acos",
 )
@@ -271,7 +279,7 @@ def _atan_slope(t: Any, x: Any) -> Any:
     return as_dtype(div(t, add(constant(1, t), square(x))), dtype)
 
 
-atan = unary("atan", INEXACT, np.arctan, each(_atan_slope), "atan")
+atan = unary("atan", INEXACT, in_vectors(np.arctan), each(_atan_slope), "atan")
 
 
 def _atan2_impl(y: Any, x: Any) -> Any:
@@ -303,7 +311,7 @@ def _over_squares(t: Any, other: Any, y: Any, x: Any) -> Any:
 atan2 = binary(
     "atan2",
     INEXACT,
-    _atan2_impl,
+    in_vectors(_atan2_impl),
     each(
         lambda t, y, x: _over_squares(t, x, y, x),
         lambda t, y, x: _over_squares(t, neg(y), y, x),
@@ -314,12 +322,12 @@ atan2 = binary(
 
 # Hyperbolic functions and their inverses.
 
-sinh = unary("sinh", INEXACT, np.sinh, each(lambda t, x: mul(t, cosh(x))), "sinh")
-cosh: Op = unary("cosh", INEXACT, np.cosh, each(lambda t, x: mul(t, sinh(x))), "cosh")
+sinh = unary("sinh", INEXACT, in_vectors(np.sinh), each(lambda t, x: mul(t, cosh(x))), "sinh")
+cosh: Op = unary("cosh", INEXACT, in_vectors(np.cosh), each(lambda t, x: mul(t, sinh(x))), "cosh")
 tanh = unary(
     "tanh",
     INEXACT,
-    np.tanh,
+    in_vectors(np.tanh),
     each_out(lambda t, out, x: mul(add(t, mul(t, out)), sub(_one(t), out))),
     "tanh",
 )
@@ -342,7 +350,7 @@ def _asinh_slope(t: Any, x: Any) -> Any:
     return mul(t, mul(rsqrt(total), scale))
 
 
-asinh = unary("asinh", INEXACT, np.arcsinh, each(_asinh_slope), "asinh")
+asinh = unary("asinh", INEXACT, in_vectors(np.arcsinh), each(_asinh_slope), "asinh")
 
 
 def _acosh_slope(t: Any, x: Any) -> Any:
@@ -364,14 +372,14 @@ def _acosh_slope(t: Any, x: Any) -> Any:
 acosh = unary(
     "acosh",
     INEXACT,
-    np.arccosh,
+    in_vectors(np.arccosh),
     each(_acosh_slope),
     "acosh",
 )
 atanh = unary(
     "atanh",
     INEXACT,
-    np.arctanh,
+    in_vectors(np.arctanh),
     each(lambda t, x: mul(integer_pow(add(_one(t), x), y=-1), div(t, sub(_one(t), x)))),
     "atanh",
 )
