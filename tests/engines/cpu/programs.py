@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -11,7 +12,10 @@ import primal
 import primal.numpy as jnp
 import primal.scipy.linalg as sl
 from primal import enable_x64, lax, nn, random
-from primal.ir.jaxpr import Jaxpr, hoist_consts
+from primal.engines.cpu.program import Plan
+from primal.engines.cpu.run import objects
+from primal.ir.avals import Aval
+from primal.ir.jaxpr import ClosedJaxpr, Jaxpr, hoist_consts
 from primal.scipy import special as sp
 from primal.transforms.simplify import simplify
 from primal.transforms.stage import stage
@@ -276,14 +280,25 @@ def programs(n: int) -> dict[str, Program]:
     return {name: (fun, args) for name, (fun, *args) in found.items()}
 
 
-def staged(fun: Callable[..., Any], args: list[Any]) -> tuple[Jaxpr, list[Any]]:
-    """The simplified program, and the arrays that it takes."""
+def simplified(fun: Callable[..., Any], args: list[Any]) -> ClosedJaxpr:
+    """The simplified program for operands like these."""
     leaves, tree = primal.tree.flatten(args)
     with enable_x64(any(np.asarray(x).dtype.itemsize == 8 for x in leaves)):
-        arrays = [jnp.asarray(x) for x in leaves]
         closed = stage(
             lambda *xs: primal.tree.leaves(fun(*primal.tree.unflatten(tree, xs))),
-            [primal.typeof(x) for x in arrays], "program",
+            [Aval(np.shape(x), np.asarray(x).dtype) for x in leaves], "program",
         )  # fmt: skip
-        simple = simplify(closed, "kernel")
-        return hoist_consts(simple), [np.asarray(x) for x in (*simple.consts, *arrays)]
+        return simplify(closed, "kernel")
+
+
+def staged(fun: Callable[..., Any], args: list[Any]) -> tuple[Jaxpr, list[Any]]:
+    """The simplified program, and the arrays that it takes."""
+    simple = simplified(fun, args)
+    values = [*simple.consts, *primal.tree.leaves(args)]
+    return hoist_consts(simple), [np.asarray(x) for x in values]
+
+
+def planned(fun: Callable[..., Any], args: list[Any], name: str) -> Plan:
+    """The plan of a program, none of whose kernels is compiled: nor by a thread, ahead of time."""
+    with patch.object(objects, "threads", lambda: 1):
+        return Plan(hoist_consts(simplified(fun, args)), name)

@@ -14,9 +14,8 @@ from primal.engines.cpu import _llvm
 from primal.engines.cpu.kernels import Spec
 from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.products import tiled
-from primal.engines.cpu.program import Plan
 from tests.engines.cpu.lab import built, spoiled
-from tests.engines.cpu.programs import Program, programs, staged
+from tests.engines.cpu.programs import Program, planned, programs
 
 SIZES = 40, 64, 100, 200, 333
 """About the size of each dimension; multiples of vectors and others, within caches and beyond."""
@@ -71,7 +70,7 @@ at_size = functools.cache(programs)
 def specs(name: str, n: int) -> frozenset[object]:
     """What is compiled for a program."""
     found: Program = at_size(n)[name]
-    return frozenset(Plan(staged(*found)[0], name).specs)
+    return frozenset(planned(*found, name).specs)
 
 
 @pytest.mark.parametrize("name", [name for name in programs(3) if name not in OTHER_ALGORITHMS])

@@ -6,7 +6,6 @@ The form is drawn by the function's text. Five lengths are seen, as there are cl
 
 from __future__ import annotations
 
-import functools
 import re
 import zlib
 from collections.abc import Callable
@@ -18,8 +17,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.program import Plan
-from tests.engines.cpu.programs import staged
+from tests.engines.cpu.programs import planned
 from tests.engines.cpu.test_kinds_of_functions import NAMES, operands, unseen
 
 OTHER = "the program is another one: padding of odd sizes, levels of a scan"
@@ -207,17 +205,14 @@ def form_of(row: str) -> str:
     return drawn if floats and (drawn != "turned" or {*used} & {*"mytszjb"}) else "itself"
 
 
-at_size = functools.cache(operands)
-
-
 def names_of(row: str) -> list[str]:
     """The operands that an expression reads."""
-    return [name for name in at_size(3) if re.search(rf"\b{name}\b", row)] or ["v"]
+    return [name for name in operands(3) if re.search(rf"\b{name}\b", row)] or ["v"]
 
 
 def formed(row: str, n: int) -> tuple[Callable[..., Any], list[Any]]:
     """The function of a row in its form, and operands of a size."""
-    have, used, form = at_size(n), names_of(row), form_of(row)
+    have, used, form = operands(n), names_of(row), form_of(row)
     code = compile(row, row, "eval")
     inner = [name for name in used if name in FLOATS]
 
@@ -249,7 +244,7 @@ def formed(row: str, n: int) -> tuple[Callable[..., Any], list[Any]]:
 
 def specs(row: str, n: int) -> set[Any]:
     """What is compiled for a row at a size."""
-    return set(Plan(staged(*formed(row, n))[0], row).specs)
+    return set(planned(*formed(row, n), row).specs)
 
 
 KNOWN = {

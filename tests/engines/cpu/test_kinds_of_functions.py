@@ -10,6 +10,7 @@ was transposed.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,13 +22,12 @@ import primal
 import primal.numpy as jnp
 from primal import lax, nn
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.program import Plan
 from primal.scipy import linalg as sl
 from primal.scipy import ndimage as nd
 from primal.scipy import signal as sg
 from primal.scipy import special as sp
 from primal.scipy import stats as st
-from tests.engines.cpu.programs import staged
+from tests.engines.cpu.programs import planned
 
 SEEN = 51, 300, 20, 31, 400
 NEW = 19, 29, 64, 161, 333
@@ -149,6 +149,7 @@ ROWS = """
 """
 
 
+@functools.cache
 def operands(n: int) -> dict[str, Any]:
     """Matrices m, y, z of complex numbers and j, a square s, t of rank 3, a vector, and indices."""
     m = np.ones((n + 3, n), np.float32)
@@ -167,7 +168,7 @@ def specs(row: str, n: int) -> set[Any]:
     def fun(*xs: Any) -> Any:
         return eval(row, {**NAMES, **dict(zip(found, xs, strict=True))})
 
-    return set(Plan(staged(fun, [*found.values()])[0], row).specs)
+    return set(planned(fun, [*found.values()], row).specs)
 
 
 def unseen(
