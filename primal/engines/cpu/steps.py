@@ -41,13 +41,14 @@ class Routine:
     `parts`: where in the result each operand goes, if putting them there is all that is done; of
     the words and units as many belong to each operand, and the rest to all.
     `into`: where in the result the second operand goes, if putting it there is all that is done.
+    `within`: where in the result the first one goes, if the second, a number, is all around it.
     `callees`: functions that the code calls where there are any, by their addresses, the first
     words. They are compiled when the first routine needs them, and know nothing of the routine.
     """
 
     __slots__ = (
         "number", "spec", "args", "outs", "words", "units", "cost", "scratch", "updates", "reuses",
-        "name", "terms", "parts", "into", "callees", "begin", "end",
+        "name", "terms", "parts", "into", "within", "callees", "begin", "end",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class Routine:
         self.terms = terms
         self.parts: tuple[Value, ...] = ()
         self.into: Value | None = None
+        self.within: Value | None = None
         self.begin = self.end = -1
 
     def keep(self, operands: Sequence[int]) -> None:

@@ -59,7 +59,15 @@ def written(c: Any, a: Any) -> tuple[Any, Any]:
     return jnp.roll(new, 1, 0) + new, new.reshape(-1)[3:20]
 
 
-BODIES = [neighbours, around, chosen, reduced, divided, written]
+def placed(c: Any, a: Any) -> tuple[Any, Any]:
+    """Parts in zeros, and in another array."""
+    w = c[1:-1, 1:-1] * a[1:-1, 1:-1]
+    corners = [jnp.pad(w, ((i, 2 - i), (2 - i, i)), constant_values=k)
+               for k, i in enumerate((0, 2, 1))]  # fmt: skip
+    return sum(corners), (corners[1], lax.dynamic_update_slice(c, w[::-1], (0, 1)))
+
+
+BODIES = [neighbours, around, chosen, reduced, divided, written, placed]
 
 
 @pytest.mark.parametrize("shape", [(5, 6), (6, 11), (9, 14)])
@@ -98,6 +106,12 @@ def test_functions_products_and_conditions() -> None:
         return list(lax.while_loop(going, turn, (0, x)))
 
     made = agree(whole, m, m * 0.5, within=1000)
+    assert {type(f) for f in made.plan.fused.values()} == {Vectors}
+
+    def few(x: Any, m: Any) -> list[Any]:
+        return [lax.fori_loop(0, 3, lambda i, x: jnp.where(m > 0, jnp.sin(x) * m, x + i), x)]
+
+    made = agree(few, m[:3], m[1:4], within=1000)
     assert {type(f) for f in made.plan.fused.values()} == {Vectors}
 
     def gradient(x: Any, m: Any) -> list[Any]:

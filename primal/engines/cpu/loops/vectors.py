@@ -26,7 +26,7 @@ from primal.engines.cpu.graph import (
 from primal.engines.cpu.lanes import COMBINE
 from primal.engines.cpu.loops.fused import whole
 from primal.engines.cpu.loops.native import Native
-from primal.engines.cpu.loops.registers import in_registers
+from primal.engines.cpu.loops.registers import in_registers, is_product
 from primal.engines.cpu.loops.spec import FusedSpec
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.plan.places import Places
@@ -34,14 +34,15 @@ from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.products import Small
 from primal.engines.cpu.steps import Loop, Move, Routine
 
-MOST, WIDTH = 16, 64
+MOST, WIDTH = 32, 64
 """Vectors of an array, and their bytes."""
 MOVES = ("pad", "join")
 """Words that give elements other places."""
-WORK = 600
+WORK = 1000
 """Words on vectors in a turn: more are long to compile, and hide what kernels cost."""
 CALLS = 2
-"""Kernels in a turn from which on code for these sizes is worth it: one is code for all sizes."""
+"""Kernels in a turn from which on code for these sizes is worth it: one is code for all sizes. Of
+arrays of few elements one is enough, as the rest of the body is code for them anyway."""
 Where = Sequence[tuple[int, int]]
 """Of each element the number of the value that has it, and which one it is there."""
 
@@ -49,9 +50,6 @@ Where = Sequence[tuple[int, int]]
 def fits_vectors(step: Loop) -> bool:
     """Whether a loop's arrays are a few vectors each, and its body words on them."""
     if step.again is not None and step.again.size != 1:
-        return False
-    calls = [s for s in step.body.steps if type(s) is not Move]
-    if len([s for s in calls if not in_registers(s, IN_REGISTERS)]) < CALLS:
         return False
     values = [*step.params, *step.slices, *step.pieces, *step.body.reads]
     read: list[Node] = []
@@ -81,16 +79,27 @@ def fits_vectors(step: Loop) -> bool:
     if any(n.dtype not in NATIVE or is_narrow(n.dtype) for n in known):
         return False
     lanes = WIDTH // max([4, *[n.dtype.itemsize for n in known if size_of(n.shape) > 1]])
-    if max([1, *[size_of(n.shape) for n in (*values, *moved)]]) <= IN_REGISTERS:
-        return False
     if max([1, *[size_of(n.shape) for n in values]]) > MOST * lanes:
+        return False
+    small = all(size_of(n.shape) <= IN_REGISTERS for n in (*values, *moved))
+    if len([s for s in step.body.steps if _is_call(s)]) < (1 if small else CALLS):
         return False
     return sum([words * -(-size // lanes) for words, size in work]) <= WORK
 
 
+def _is_call(step: Any) -> bool:
+    """Whether a step of a body is a kernel otherwise."""
+    if type(step) is Move or in_registers(step, IN_REGISTERS) or is_product(step, IN_REGISTERS):
+        return False
+    parts = type(step) is Routine and step.parts
+    return not (parts and size_of(parts[0].node.shape) <= IN_REGISTERS)
+
+
 def _is_alias(step: Any) -> bool:
     """Whether a step only gives elements other places."""
-    return type(step) is Move or type(step) is Routine and bool(step.parts)
+    if type(step) is not Routine:
+        return type(step) is Move
+    return bool(step.parts) or step.into is not None or step.within is not None
 
 
 class Vectors(Native):
@@ -218,11 +227,20 @@ class Vectors(Native):
     # Steps.
 
     def _alias(self, step: Any) -> None:
-        """A copy, or a concatenation."""
-        out = step.outs[0] if type(step) is Move else step.parts[0].node
-        for x, place in zip(step.args, step.parts if type(step) is Routine else [whole(out)],
-                            strict=True):  # fmt: skip
-            self._put(self._of(x), place)
+        """What only gives elements other places."""
+        (out,) = step.outs
+        if type(step) is Move:
+            self._put(self._of(step.args[0]), whole(out))
+        elif step.parts:
+            for x, place in zip(step.args, step.parts, strict=True):
+                self._put(self._of(x), place)
+        elif step.into is not None:
+            self._put(self._of(step.args[0]), whole(out))
+            self._put(self._of(step.args[1]), step.into)
+        else:
+            x, value = step.args
+            self._put(self._of(value) * size_of(out.shape), whole(out))
+            self._put(self._of(x), step.within)
 
     def _put(self, where: Where, place: Value) -> None:
         """Elements become those of a part of an array."""

@@ -205,4 +205,6 @@ def _filled(
         units=-(-rows // block), cost=20 + min(rows, block) * pace // 8, name="pad",
     )  # fmt: skip
     filled: Value = out
+    steps = tuple([p // item for p in paces])
+    k.order[-1].within = filled.view(x.shape, steps, offset // item)
     return filled
