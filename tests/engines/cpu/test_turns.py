@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from typing import Any
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import primal.numpy as jnp
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.layout.squares import SquareSpec
+from primal.engines.cpu.routines import turns
 from primal.engines.cpu.routines.turns import Turn
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import HALF, built, numpy_run, spoiled
@@ -138,6 +140,18 @@ def test_roots_and_quotients_are_turned_in_one_pass(dtype: str) -> None:
     (got,) = made.execute([x, y])
     np.testing.assert_array_equal(got, (np.sqrt(x) / (y + 1)).T)
     assert [type(s) for s in made.plan.specs] == [Turn]
+
+
+def test_many_words_that_share_operands_are_each_asked_once() -> None:
+    # The real part of Fresnel's integrals of a transposed matrix took 14 s to arrange.
+    def f(x: Any) -> Any:
+        for _ in range(14):
+            x = x * x - x
+        return [x.T]
+
+    with patch.object(turns, "size_of", Mock(side_effect=turns.size_of)) as asked:
+        made = built(f, RNG.random((300, 1000)))
+    assert made.plan.instances and asked.call_count < 1000
 
 
 def test_small_arrays_and_short_rows_are_gathered() -> None:

@@ -192,9 +192,11 @@ def _computed(x: Value) -> tuple[list[Value], list[Node], Body]:
     made: dict[Any, Any] = {}
     found: dict[Any, Value] = {}
 
-    def visit(v: Value, size: int, start: int) -> Any:
+    def visit(v: Value, size: int, start: int, above: int) -> Any:
         """The key of a line of an array, which begins `start` elements on in one of so many; None
-        where words reach many arrays, or others."""
+        where words reach many arrays, or others: then the whole is none, and nothing else is
+        asked, as of words that share operands there are as many ways as 2 to their depth. `above`
+        are words that wait for this one."""
         node = v.node
         if node.word == "literal":
             numbers[node, 0] = node
@@ -205,13 +207,13 @@ def _computed(x: Value) -> tuple[list[Value], list[Node], Body]:
         if key in made or key in found:
             return key
         if node.word in words and node.dtype in dtypes and node.attr is None:
-            args = []
-            for a in node.args:
-                args.append(visit(a, size_of(node.shape), key[1]))
-                if args[-1] is None:  # at once: what fails is met again by every reader
-                    return None
-            if len(made) == most:
+            if above + len(made) == most:
                 return None
+            args: list[Any] = []
+            for a in node.args:
+                args.append(visit(a, size_of(node.shape), key[1], above + 1))
+                if args[-1] is None:
+                    return None
             made[key] = args
             return key
         found[key] = Value(node, x.shape, x.logical, x.strides, x.offset + key[1])
@@ -222,7 +224,7 @@ def _computed(x: Value) -> tuple[list[Value], list[Node], Body]:
 
     known = x.node.dtype in NAMES and x.node.dtype != BOOL and x.node.word in words
     whole = Value(x.node, x.node.shape, x.logical)
-    if not known or visit(whole, whole.size, 0) is None or not found:
+    if not known or visit(whole, whole.size, 0, 0) is None or not found:
         return [], [], ()
     place = {key: i for i, key in enumerate([*found, *numbers, *made])}
     return list(found.values()), list(numbers.values()), tuple(
