@@ -76,8 +76,8 @@ class ShapeDtypeStruct:
 
     @property
     def format(self) -> Format:
-        """The sharding, with no layout: a structure asks for none."""
-        return Format(None, self.sharding)
+        """The sharding, with the layout if one was asked for."""
+        return self.sharding if isinstance(self.sharding, Format) else Format(None, self.sharding)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""

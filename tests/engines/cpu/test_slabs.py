@@ -3,6 +3,7 @@
 import ctypes
 import os
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -99,18 +100,18 @@ def test_programs_do_the_same_by_both_loaders(monkeypatch):
 
 def maps():
     with open("/proc/self/maps") as file:
-        return [line.split()[1] for line in file]
+        return Counter(line.split()[1] for line in file)
 
 
 def test_thousands_of_objects_are_a_few_mappings(compiler):
-    code, before = compiler.object_of(PLAIN), len(maps())
+    code, before = compiler.object_of(PLAIN), maps()
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
     places = [compiler.link(code, ["f"])[0] for _ in range(3000)]
     assert len(set(places)) == 3000
     assert [function(p)(i) for i, p in enumerate(places[::100])] == list(range(1, 31))
-    after = maps()
-    assert len(after) - before < 60
-    assert not any("w" in rights and "x" in rights for rights in after)
+    new = maps() - before  # other libraries of the process may have code that is writable
+    assert new.total() < 60
+    assert not any("w" in rights and "x" in rights for rights in new)
 
 
 def test_an_object_larger_than_a_slab(compiler):

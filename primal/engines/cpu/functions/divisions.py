@@ -93,7 +93,7 @@ def by_known(c: Code, dtype: str, op: str, x: str, y: str, magic: str, *more: st
 
 
 def by_power(c: Code, dtype: str, x: str, last: str, distance: str) -> str:
-    """x divided by 2^distance, where `last` is one less: a shift, of what is negative rounded up."""
+    """x divided by 2^distance; `last` is one less: a shift, of what is negative rounded up."""
     t, bits = c.vec(SCALAR[dtype]), 8 * int(dtype[1:])
     if dtype[0] == "u":
         return c.new(f"lshr {t} {x}, {distance}")

@@ -38,11 +38,14 @@ MOST, WIDTH = 32, 64
 """Vectors of an array, and their bytes."""
 MOVES = ("pad", "join")
 """Words that give elements other places."""
-WORK = 1000
-"""Words on vectors in a turn: more are long to compile, and hide what kernels cost."""
-CALLS = 2
-"""Kernels in a turn from which on code for these sizes is worth it: one is code for all sizes. Of
-arrays of few elements one is enough, as the rest of the body is code for them anyway."""
+WORK, UNTIL = 1000, 100
+"""Words on vectors in a turn, and in one of a loop that goes on until something is true: more are
+long to compile, and hide what kernels cost. Of the latter the turns are not known, and few where
+random numbers are drawn until they fit."""
+CALLS, FILL = 2, 8
+"""Kernels in a turn from which on code for these sizes is worth it, one more for every so many
+vectors: a kernel is code for all sizes. Of arrays of few elements one is enough, as the rest of the
+body is code for them anyway."""
 Where = Sequence[tuple[int, int]]
 """Of each element the number of the value that has it, and which one it is there."""
 
@@ -79,12 +82,15 @@ def fits_vectors(step: Loop) -> bool:
     if any(n.dtype not in NATIVE or is_narrow(n.dtype) for n in known):
         return False
     lanes = WIDTH // max([4, *[n.dtype.itemsize for n in known if size_of(n.shape) > 1]])
-    if max([1, *[size_of(n.shape) for n in values]]) > MOST * lanes:
+    largest = -(-max([1, *[size_of(n.shape) for n in values]]) // lanes)
+    if largest > MOST:
         return False
     small = all(size_of(n.shape) <= IN_REGISTERS for n in (*values, *moved))
-    if len([s for s in step.body.steps if _is_call(s)]) < (1 if small else CALLS):
+    calls = len([s for s in step.body.steps if _is_call(s)])
+    if calls < (1 if small else max(CALLS, -(-largest // FILL))):
         return False
-    return sum([words * -(-size // lanes) for words, size in work]) <= WORK
+    most = WORK if step.again is None else UNTIL
+    return sum([words * -(-size // lanes) for words, size in work]) <= most
 
 
 def _is_call(step: Any) -> bool:
@@ -239,7 +245,7 @@ class Vectors(Native):
             self._put(self._of(step.args[1]), step.into)
         else:
             x, value = step.args
-            self._put(self._of(value) * size_of(out.shape), whole(out))
+            self._put(list(self._of(value)) * size_of(out.shape), whole(out))
             self._put(self._of(x), step.within)
 
     def _put(self, where: Where, place: Value) -> None:

@@ -22,6 +22,9 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.lanes import BINARY, UNARY
 
+WORDS = 8
+"""Words behind which repetitions are looked for: one operand may be read by many of them."""
+
 
 def element(
     k: Any, word: str, given: Sequence[Value], shape: tuple[int, ...], dtype: Any, attr: Any
@@ -68,26 +71,40 @@ def moved(
 
     Cotangents of sums repeat: the derivative of the sum of `x[::2]` is one column.
     """
-    shape = xs[0].shape
-    still = [d for d, n in enumerate(shape) if d not in moving and n > 1]
-    dims = [d for d in still if all(_repeats(x, d) for x in xs)]
-    if size_of([shape[d] for d in dims]) <= IN_REGISTERS:
+    given = [v for x in xs for v in _given(x) if v.shape]
+    still = [d for d, n in enumerate(xs[0].shape) if d not in moving and n > 1]
+    dims = [d for d in still if all(v.steps()[d] == 0 for v in given)]
+    if size_of([xs[0].shape[d] for d in dims]) <= IN_REGISTERS:
         return None
     out = make([_narrowed(k, x, dims) for x in xs])
-    whole = [shape[d] if d in dims else n for d, n in enumerate(out.shape)]
+    whole = [xs[0].shape[d] if d in dims else n for d, n in enumerate(out.shape)]
     return broadcast(out, tuple(whole), range(out.ndim))
 
 
-def _repeats(x: Value, d: int) -> bool:
-    """Whether all along a dimension is the same, or words of such."""
-    if x.strides is None and x.shape == x.node.shape and x.node.word in BINARY | UNARY:
-        return all(_repeats(v, d) for v in x.node.args)
-    return x.steps()[d] == 0
+def _given(x: Value) -> list[Value]:
+    """What a value is computed of by at most `WORDS` words, else itself."""
+    found, left, words = [], [x], 0
+    while left:
+        v = left.pop()
+        if not _is_word(v):
+            found.append(v)
+            continue
+        words += 1
+        if words > WORDS:
+            return [x]
+        left += v.node.args
+    return found
+
+
+def _is_word(x: Value) -> bool:
+    return x.strides is None and x.shape == x.node.shape and x.node.word in BINARY | UNARY
 
 
 def _narrowed(k: Any, x: Value, dims: Sequence[int]) -> Value:
     """One element along each of the dimensions, along which a value repeats."""
-    if not all(x.steps()[d] == 0 for d in dims):
+    if not x.shape or not dims:
+        return x
+    if _is_word(x):
         args = [_narrowed(k, v, dims) for v in x.node.args]
         made: Value = k.element(x.node.word, args, x.dtype, x.node.attr)
         return made
