@@ -16,8 +16,8 @@ from primal.lax.control import fori_loop
 from primal.lax.dynamic import dynamic_slice, dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike, is_arraylike
+from primal.numpy.remembered import remembered
 from primal.ops.types import static_flag
-from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
 
 HIGHEST = "highest"
@@ -72,7 +72,7 @@ def _inexact_already(name: str, a: Any) -> Any:
 # Cholesky.
 
 
-@in_words
+@remembered
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -92,7 +92,7 @@ def cholesky(
     return out if lower else adjoint(out)
 
 
-@in_words
+@remembered
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
@@ -109,7 +109,7 @@ def cho_factor(
 # Orthogonal and triangular.
 
 
-@in_words
+@remembered
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
@@ -136,7 +136,7 @@ def qr(
     return out[1:] if mode == "r" else out
 
 
-@in_words
+@remembered
 def qr_multiply(
     a: ArrayLike,
     c: ArrayLike,
@@ -183,7 +183,7 @@ def qr_multiply(
     return (out, r, *pivots)
 
 
-@in_words
+@remembered
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -206,7 +206,7 @@ def svd(
     )
 
 
-@in_words
+@remembered
 def polar(
     a: ArrayLike,
     side: str = "right",
@@ -267,7 +267,7 @@ def stacked(fun: Any, *xs: Any) -> Any:
 # LU.
 
 
-@in_words
+@remembered
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
@@ -284,7 +284,7 @@ def lu_factor(
     return packed, pivots
 
 
-@in_words
+@remembered
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
@@ -312,7 +312,7 @@ def lu(
 # Of similarity.
 
 
-@in_words
+@remembered
 def eigh(
     a: ArrayLike,
     b: ArrayLike | None = None,
@@ -347,7 +347,7 @@ def eigh(
     return w, v
 
 
-@in_words
+@remembered
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
@@ -374,7 +374,7 @@ def hessenberg(
     return h, jnp.concatenate([first, below], axis=-2)
 
 
-@in_words
+@remembered
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """(T, Z) with a = Z T Zᴴ, unitary Z and upper triangular T, complex with output 'complex'.
 
@@ -395,7 +395,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     return t, z
 
 
-@in_words
+@remembered
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The complex Schur form (T', Z') of a real one: Z T Zᵀ = Z' T' Z'ᴴ with triangular T'.
 

@@ -21,8 +21,8 @@ from primal.lax.convert import stop_gradient
 from primal.lax.dynamic import dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike
+from primal.numpy.remembered import remembered
 from primal.ops.types import static_flag
-from primal.runtime.refusals import in_words
 from primal.scipy.linalg.factors import complex_matrix, listed, matrices, product
 from primal.scipy.linalg.solving import solve_sylvester
 from primal.scipy.operands import inexact
@@ -36,7 +36,7 @@ _PADE = {
 }
 
 
-@in_words
+@remembered
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """exp(A) = Σ Aᵏ / k!, of square matrices (..., n, n).
 
@@ -99,7 +99,7 @@ def _pade(x: Any, m: int) -> tuple[Any, Any]:
     return product(x, odd), even
 
 
-@in_words
+@remembered
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
 ) -> Any:
@@ -169,7 +169,7 @@ def _sqrtm_jvp(primals: Any, tangents: Any) -> Any:
     return x, solve_sylvester(x, x, tangents[0], tol=0.0)
 
 
-@in_words
+@remembered
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The principal square root X of matrices (..., n, n): X X = A, eigenvalues with Re ≥ 0.
 
@@ -213,7 +213,7 @@ def _parlett(t: Any, f: Any) -> Any:
     return fori_loop(0, n, step, jnp.zeros_like(t))
 
 
-@in_words
+@remembered
 def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any:
     """The function of a matrix: V diag(func(w)) V⁻¹ for A = V diag(w) V⁻¹.
 

@@ -22,8 +22,8 @@ from primal.numpy.promotion import (
     promote_dtypes,
     to_shape,
 )
+from primal.numpy.remembered import remembered
 from primal.ops.types import static_count, static_flag, static_int
-from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact, strong
 
 
@@ -49,7 +49,7 @@ def _vector(name: str, x: Any) -> Any:
 # Of data.
 
 
-@in_words
+@remembered
 def block_diag(*arrs: ArrayLike) -> Array:
     """The matrix with the given ones along its diagonal, zeros elsewhere.
 
@@ -78,7 +78,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     return out.astype(out.dtype)  # strong
 
 
-@in_words
+@remembered
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrix that is constant along its diagonals: T[i, j] = c[i-j] for i ≥ j, else r[j-i].
 
@@ -103,7 +103,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     return out.astype(out.dtype)  # not weak, whatever the operands
 
 
-@in_words
+@remembered
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrix that is constant along its antidiagonals: H[i, j] = c[i+j], beyond c r[i+j-m+1].
 
@@ -134,7 +134,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     return line[..., np.arange(m)[:, None] + np.arange(n)]
 
 
-@in_words
+@remembered
 def circulant(c: ArrayLike) -> Array:
     """The matrix of cyclic shifts of a column: C[i, j] = c[(i - j) mod n].
 
@@ -151,7 +151,7 @@ def circulant(c: ArrayLike) -> Array:
     return x[..., places] if n else jnp.zeros((*x.shape[:-1], 0, 0), x.dtype)
 
 
-@in_words
+@remembered
 def companion(a: ArrayLike) -> Array:
     """The companion matrix of Σₖ a[k] xⁿ⁻ᵏ: its eigenvalues are the polynomial's roots.
 
@@ -174,7 +174,7 @@ def companion(a: ArrayLike) -> Array:
     return jnp.concatenate([row, rest], axis=-2)
 
 
-@in_words
+@remembered
 def fiedler(a: ArrayLike) -> Array:
     """The symmetric matrix of distances F[i, j] = |a[i] - a[j]|.
 
@@ -188,7 +188,7 @@ def fiedler(a: ArrayLike) -> Array:
     return jnp.abs(x[..., :, None] - x[..., None, :])
 
 
-@in_words
+@remembered
 def fiedler_companion(a: ArrayLike) -> Array:
     """A matrix of five diagonals with the eigenvalues of `companion(a)` (Fiedler, 2003).
 
@@ -224,7 +224,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     return filled.astype(x.dtype)
 
 
-@in_words
+@remembered
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The population model with fertilities f in the first row and survival s below the diagonal.
 
@@ -253,7 +253,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     return jnp.concatenate([row, rest], axis=-2)
 
 
-@in_words
+@remembered
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """The matrix A with A v = convolve(a, v, mode) for every v of n points: A[i, j] = a[i - j].
 
@@ -285,7 +285,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 # Of a size.
 
 
-@in_words
+@remembered
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform: F[j, k] = exp(-2πi jk/n).
 
@@ -310,7 +310,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     return jnp.asarray(out.astype(wanted))
 
 
-@in_words
+@remembered
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Sylvester's Hadamard matrix: entries ±1 and H Hᵀ = n 1, H₂ₙ = [[H, H], [H, -H]].
 
@@ -330,7 +330,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     return jnp.asarray(out.astype(wanted))
 
 
-@in_words
+@remembered
 def helmert(n: int, full: bool = False) -> Array:
     """Helmert's orthonormal rows, of which all but the first sum to 0; that one only with `full`.
 
@@ -349,7 +349,7 @@ def helmert(n: int, full: bool = False) -> Array:
     return _floats(np.vstack([np.full((1, n), n**-0.5), rows]) if full else rows)
 
 
-@in_words
+@remembered
 def hilbert(n: int) -> Array:
     """Hilbert's matrix H[i, j] = 1 / (i + j + 1), (n, n): positive definite, badly conditioned.
 
@@ -361,7 +361,7 @@ def hilbert(n: int) -> Array:
     return _floats(1 / (i[:, None] + i + 1))
 
 
-@in_words
+@remembered
 def invhilbert(n: int) -> Array:
     """The inverse of `hilbert(n)`, of integers (Choi, 1983), rounded to the default dtype.
 
@@ -402,7 +402,7 @@ def _lower_pascal(n: int) -> Any:
     return out
 
 
-@in_words
+@remembered
 def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle: P[i, j] = C(i+j, i), kind 'lower' C(i, j), 'upper' its transpose.
 
@@ -425,7 +425,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
     return _floats(lower if kind == "lower" else lower.T).astype(np.float32)
 
 
-@in_words
+@remembered
 def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal(n, kind)`: binomials with alternating signs.
 

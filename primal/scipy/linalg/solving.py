@@ -18,12 +18,11 @@ from primal.lax.dynamic import dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
 from primal.numpy.promotion import ArrayLike, check_arraylike
 from primal.numpy.remembered import remembered
-from primal.runtime.refusals import in_words
 from primal.scipy.linalg.factors import cho_factor, complex_matrix, listed, product
 from primal.scipy.operands import inexact
 
 
-@in_words
+@remembered
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinant of square matrices (..., n, n), from their LU factors.
 
@@ -35,7 +34,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     return jnp.linalg.det(a)
 
 
-@in_words
+@remembered
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverse of square matrices (..., n, n); inf or nan for singular ones.
 
@@ -81,7 +80,7 @@ def _result(x: Any, vector: bool) -> Any:
     return x[..., 0] if vector else x
 
 
-@in_words
+@remembered
 def solve_triangular(
     a: ArrayLike,
     b: ArrayLike,
@@ -122,7 +121,7 @@ def _pair(name: str, what: str, given: Any) -> tuple[Any, Any]:
     return given[0], given[1]
 
 
-@in_words
+@remembered
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -146,7 +145,7 @@ def cho_solve(
     return _result(y, vector)
 
 
-@in_words
+@remembered
 def lu_solve(
     lu_and_piv: tuple[Array, ArrayLike],
     b: ArrayLike,
@@ -242,7 +241,7 @@ def _positive(lower: bool, a: Any, b: Any) -> Any:
 # Sylvester's equation.
 
 
-@in_words
+@remembered
 def solve_sylvester(
     A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:

@@ -10,13 +10,13 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.lax import linalg as room
 from primal.numpy.promotion import ArrayLike
+from primal.numpy.remembered import remembered
 from primal.ops.linalg.common import LAPACK_DTYPES
-from primal.runtime.refusals import in_words
 
 NAME = "primal.scipy.linalg.eigh_tridiagonal"
 
 
-@in_words
+@remembered
 def eigh_tridiagonal(
     d: ArrayLike,
     e: ArrayLike,
