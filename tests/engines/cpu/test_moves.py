@@ -404,6 +404,55 @@ def test_parts_are_stored_while_they_are_reduced(
         np.testing.assert_allclose(got, want, rtol=3e-5, atol=1e-4)
 
 
+def _stacked(xs: Any, ys: Any) -> list[Any]:
+    """Arrays of what is stacked, joined and padded with each other, some of it read elsewhere."""
+    row, other = jnp.stack([xs[0], ys[1] + xs[4], xs[2]]), jnp.stack([ys[0], ys[0], xs[1]])
+    table = jnp.stack([row, other, other])
+    return [
+        jnp.stack([row, jnp.stack([xs[3], ys[3], ys[2]])]),
+        jnp.concatenate([jnp.stack([jnp.stack([xs[4], xs[0]]), jnp.stack([ys[4], xs[1]])])] * 2),
+        jnp.stack([jnp.stack([x, y], -1) for x, y in zip(xs[:3], ys[1:4], strict=True)], -1),
+        jnp.concatenate([jnp.stack([xs[1], ys[4] + xs[0]])[::-1], jnp.stack([xs[2], ys[0]])]),
+        jnp.concatenate([jnp.concatenate([table.ravel(), xs[4].ravel()]), other.ravel()]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [("f8", ()), ("i2", (3,)), ("c8", (5, 40)), ("i2", (2, 50_021))], ids=str
+)
+def test_what_is_joined_again(dtype: str, shape: tuple[int, ...]) -> None:
+    xs, ys = [RNG.integers(0, 99, (5, *shape)).astype(dtype) for _ in range(2)]
+    agree(_stacked, xs, ys)
+    if dtype == "i2":
+        agree(lambda xs, ys: _stacked(xs > 50, ys > 50), xs, ys)
+
+
+def test_stacks_of_stacks_are_one_step() -> None:
+    def f(x: Any) -> list[Any]:
+        rows = [[x[3 * i + j] for j in range(3)] for i in range(2)]
+        return [jnp.stack([jnp.stack(row) for row in rows])]
+
+    text = built(f, np.arange(6.0)[::-1].copy()).as_text()
+    assert text.count(": concatenate") == 1
+
+    def doubled(x: Any) -> list[Any]:
+        for _ in range(12):
+            x = jnp.concatenate([x, x])
+        return [x]
+
+    assert built(doubled, np.arange(4.0)).as_text().count(": concatenate") == 12
+
+    def of_parts(x: Any) -> list[Any]:
+        rows = []
+        for i in range(20):
+            rows.append(jnp.stack([jnp.sort(x + i, 0)[-1], jnp.cumsum(x * i, 0)[-1]]))
+        return [jnp.stack(rows)]
+
+    made = primal.jit(of_parts).lower(np.ones((10_000, 100), np.float32)).compile()
+    # What is sorted is let go where a row of it is stacked.
+    assert made.memory_analysis().temp_size_in_bytes < 10 * 4_000_000
+
+
 @pytest.mark.parametrize("n", [99_991, 131_072, 400_009])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.complex128])
 def test_long_runs_are_copied_in_parts(n: int, dtype: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from primal.base.structures import structure
 from primal.engines.cpu.code import LINE, Module
 from primal.engines.cpu.graph import (
+    Node,
     Value,
     row_major,
     size_of,
@@ -31,6 +32,7 @@ from primal.engines.cpu.routines.moves import (
     run_of,
 )
 from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
+from primal.engines.cpu.steps import Routine
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
@@ -263,6 +265,8 @@ HEAVY_RUN = 64
 """Elements of a row of a piece from which any group writes it where it belongs."""
 LONG_RUN = 1 << 14
 """Bytes of a run from which it may be copied in parts."""
+EACH = 5
+"""Words of `Rows` for each array."""
 
 
 @structure
@@ -291,8 +295,8 @@ class Rows:
             # Parts of all arrays in turn: as these differ in size, so would what threads get.
             u, part = number % count, number // count
             source = s.slot(at(u * 2 + 6), at(u * 2 + 7))
-            mine = base + u * 5 + 2
-            offset, rows, run, step, pace = [at(mine + j) for j in range(5)]
+            mine = base + u * EACH + 2
+            offset, rows, run, step, pace = [at(mine + j) for j in range(EACH)]
             to = out + offset
             each = (rows + parts - 1) // parts
             first = (part * each).least(rows)
@@ -349,7 +353,7 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     xs = [held(k, x) for x in xs]
     item = xs[0].node.dtype.itemsize
     plain = [n * item for n in row_major(shape)]
-    given, words, turned, offset, most = [], [], [], 0, 0
+    given, words, turned, offset = [], [], [], 0
     for x in xs:
         if close and x.size > row:
             # A group puts them together in registers.
@@ -370,15 +374,14 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         given.append(x)
         words += [offset, rows, run, step, pace]
         offset += x.shape[dim] * plain[dim]
-        most = max(most, rows * (2 + run // 16))
     out = None
     if given:
-        parts = max(1, min(MOST_PARTS, most // PART))
+        parts, cost = _divided(words)
         (out,) = k.routine(
             Rows(), given, [Aval(tuple(shape), xs[0].dtype)], [*words, parts],
-            units=len(given) * parts, cost=most // parts, name="concatenate",
+            units=len(given) * parts, cost=cost, name="concatenate",
         )  # fmt: skip
-        starts = [w // item for w in words[::5]]
+        starts = [w // item for w in words[::EACH]]
         k.order[-1].parts = tuple(
             [out.view(x.shape, row_major(shape), at) for x, at in zip(given, starts, strict=True)]
         )
@@ -387,6 +390,45 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
     assert out is not None
     k.joined[out.node] = dim, joined
     return out
+
+
+def _divided(words: Sequence[int]) -> tuple[int, int]:
+    """The parts that each of the arrays of `Rows` is copied in, and nanoseconds for one."""
+    most = max([n * (2 + run // 16) for n, run in zip(words[1::EACH], words[2::EACH], strict=True)])
+    parts = max(1, min(MOST_PARTS, most // PART))
+    return parts, most // parts
+
+
+def splice(joint: Routine, inner: Mapping[Node, Routine]) -> list[Routine]:
+    """Take the operands of others that join arrays, where one lies in the joint in one run.
+
+    Gives those that are not needed any more.
+    """
+    gone, found = [], []
+    left = _operands(joint)[::-1]
+    while left:
+        x, place, words = left.pop()
+        other = inner.get(x.node)
+        if other is None or x.strides is not None or words[1] != 1:
+            found.append((x, place, words))
+            continue
+        gone.append(other)
+        for y, part, theirs in reversed(_operands(other)):
+            there = place.view(part.shape, part.steps(), place.offset + part.offset)
+            left.append((y, there, (words[0] + theirs[0], *theirs[1:])))
+    if gone:
+        joint.args = tuple([x for x, _, _ in found])
+        joint.parts = tuple([place for _, place, _ in found])
+        all_words = [w for _, _, words in found for w in words]
+        parts, joint.cost = _divided(all_words)
+        joint.words, joint.units = (*all_words, parts), parts * len(found)
+    return gone
+
+
+def _operands(joint: Routine) -> list[tuple[Value, Value, tuple[int, ...]]]:
+    """What is joined, where it goes, and its words."""
+    words = [joint.words[i * EACH : (i + 1) * EACH] for i in range(len(joint.args))]
+    return list(zip(joint.args, joint.parts, words, strict=True))
 
 
 def close_of(rows: int) -> int:
