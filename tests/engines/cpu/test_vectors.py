@@ -141,3 +141,16 @@ def test_special_numbers() -> None:
 
     with np.errstate(all="ignore"):
         agree(lambda c, xs: primal.tree.leaves(lax.scan(body, c, xs)), x, np.stack([x, -x]))
+
+
+def test_counts_that_are_one_number() -> None:
+    def body(c: Any, a: Any) -> tuple[Any, Any]:
+        c = jnp.sin(jnp.pad(c, 1)[2:, :-2] + lax.iota(np.int32, 1) - a)
+        return c, c + lax.broadcasted_iota(np.int32, (3, 1), 1) + c.sum(0)
+
+    xs = numbers("f4", 5, 3, 4)
+    def whole(c: Any, xs: Any) -> list[Any]:
+        return primal.tree.leaves(lax.scan(body, c, xs))
+
+    made = agree(whole, xs[0], xs, within=1000)
+    assert {type(f) for f in made.plan.fused.values()} == {Vectors}

@@ -181,10 +181,13 @@ class Vectors(Native):
         if node.word == "literal":
             return [(self._literal(dtype, int.from_bytes(node.attr, "little")), 0)] * x.size
         if node.word == "iota":
-            key = dtype, tuple([np.asarray(i).astype(node.dtype).tobytes() for i in at])
+            numbers = [np.asarray(i).astype(node.dtype).tobytes() for i in at]
+            known = tuple([int.from_bytes(b, "little") for b in numbers])
+            if len(set(known)) == 1:
+                return [(self._literal(dtype, known[0]), 0)] * x.size
+            key = dtype, known
             if key not in self._shuffled:
                 number = self._shuffled[key] = self._value(x.size, dtype)
-                known = tuple([int.from_bytes(b, "little") for b in key[1]])
                 self._first.append(("known", number, dtype, known))
                 self._fixed_values.add(number)
             return self._lanes(self._shuffled[key], x.size)
