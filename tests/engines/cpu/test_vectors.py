@@ -123,6 +123,19 @@ def test_functions_products_and_conditions() -> None:
     agree(gradient, m, m * 0.5, within=1000)
 
 
+def test_one_row_that_waits_for_its_sum() -> None:
+    def f(w: Any, x: Any) -> list[Any]:
+        def turn(w: Any, x: Any) -> Any:
+            return jnp.where(x @ w <= 0, w + x, w), jnp.max(w)
+
+        return list(lax.scan(turn, w, x))
+
+    for n in (17, 32, 40):
+        x = numbers("f4", 9, n)
+        made = agree(f, x[0], x)
+        assert len(made.plan.fused) == (n <= 32), n
+
+
 def test_nothing_is_read_or_written_beside_arrays() -> None:
     """Operands and results end, or begin, where memory does."""
     for end in (True, False):

@@ -97,6 +97,12 @@ def shortest_row(k: Any, shape: tuple[int, ...]) -> int:
     return 2 if shape in k.crossed else SHORTEST_ROW
 
 
+_PLAIN = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative,
+    "abs": np.abs, "square": np.square, "max": np.maximum, "min": np.minimum,
+}  # fmt: skip
+"""Words whose results for zeros tell whether padded operands pad the result: no mask is read then,
+nor made every turn of a loop."""
 AGAIN, OF_PARTS = 2, 10
 """Words that are computed again, and of the parts of complex numbers.
 
@@ -226,10 +232,12 @@ def _remade(
         # A view that is all of its node, as of one column with the others beside it, is inside.
         return _pad_word(k, v, shape, lows) or Value(v.node, shape, v.logical)
 
-    if not again and not _is_repeated(x, padded):
-        plain = _pad_word(k, x, shape, lows)
-        if plain is not None:
-            return plain
+    read = [v for node in again for v in node.args] or [x]
+    read = [v for v in read if v.node not in again and v.node.word != "literal"]
+    if outside is None and _is_nothing(_at_zeros(x, again)) and not any(
+        _is_repeated(v, padded) or _pad_word(k, v, shape, lows) is None for v in read
+    ):
+        return over(x)
     # First where elements lie, which is a step of its own: what waits for it is one group then.
     inside, uint32 = None, np.dtype(np.uint32)
     for d, low in enumerate(lows):
@@ -242,6 +250,25 @@ def _remade(
         inside = here if inside is None else k.binary("and", inside, here)
     assert inside is not None  # something is padded
     return k.select_n(inside, k.literal(0, x.dtype) if outside is None else outside, over(x))
+
+
+def _at_zeros(x: Value, again: Sequence[Node]) -> Any:
+    """What words make of zeros; None where that is not known."""
+    node = x.node
+    if node.word == "literal":
+        return np.frombuffer(node.attr, node.dtype)[0]
+    if node not in again:
+        return node.dtype.type(0)
+    args = [_at_zeros(v, again) for v in node.args]
+    if node.word not in _PLAIN or any(v is None for v in args):
+        return None
+    with np.errstate(all="ignore"):
+        return _PLAIN[node.word](*args)
+
+
+def _is_nothing(x: Any) -> bool:
+    """Whether a number is known to be 0, and not -0."""
+    return x is not None and not any(x.tobytes())
 
 
 def _pad_word(k: Any, x: Value, shape: tuple[int, ...], lows: Sequence[int]) -> Value | None:

@@ -179,20 +179,25 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
 
     `again`: nodes that are computed more than once, and how many in a row.
     """
-    if node.word in _STAYS or not readers or any(x.node.word == "iota" for x in node.args):
+    pads = node.word == "pad"
+    if not readers or not pads and (
+        node.word in _STAYS or any(x.node.word == "iota" for x in node.args)
+    ):
         return [node]
     read = [x for r in readers for x in r.args if x.node is node]
     if _read_within(node, readers):
         return [node]
     if any(x.strides is None for x in read):
-        return [_as_read(node, readers, read) or node]
+        return [node if pads else _as_read(node, readers, read) or node]
     views = {x.key(): x for x in read}
+    if pads and len(views) > 1:
+        return [node]
     much = sum([max(_distinct(x), ALONE) for x in views.values()])
     deep = 0
     if 2 * much > size_of(node.shape):
         deep = 1 + max([again.get(r, 0) for r in readers])
         repeats = any(_distinct(x) < x.size for x in views.values())
-        costs = repeats or much > MOST * size_of(node.shape) or not _is_of_one(node)
+        costs = repeats or much > MOST * size_of(node.shape) or not (pads or _is_of_one(node))
         if _are_slices(node, views.values()):
             costs, deep = False, deep - 1
         if costs or deep > AGAIN:
