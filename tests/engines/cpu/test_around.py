@@ -44,6 +44,13 @@ CASES: dict[str, Callable[..., Any]] = {
     "rows repeated": lambda x: jnp.pad(
         jnp.broadcast_to(x[1:2], x.shape), [(1, 2)] + [(0, 0)] * (x.ndim - 1)
     ),
+    "of which a part is read": lambda x: (
+        jnp.pad(x * 3, 2)[tuple([np.s_[1:-1]] * x.ndim)]
+        + jnp.pad(-x, 2)[tuple([np.s_[2:]] * x.ndim)][tuple([np.s_[:n + 2] for n in x.shape])]
+    ),
+    "of which a part is read backwards": lambda x: (
+        jnp.pad(x, 3)[tuple([np.s_[-2:0:-2]] * x.ndim)].T * jnp.pad(abs(x), 3)[1:, ..., 2].max()
+    ),
     "under a function": lambda x: jnp.sin(jnp.pad(x, 1)) * jnp.pad(jnp.exp(x), 1),
     "summed": lambda x: jnp.sum(jnp.pad(jnp.round(x) * 2, 1), axis=-1),
     "of whole numbers": lambda x: jnp.pad(x.astype(jnp.int32) * 3, 1) // 2,
@@ -72,7 +79,8 @@ def test_signs_of_zeros_and_what_is_not_finite_stay_inside() -> None:
     x = DRAW.choice(np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0]), (100, 100))
 
     def f(x: Any) -> list[Any]:
-        return [jnp.pad(-x, 1), jnp.pad(x / 2, 1), jnp.pad(x * x, ((1, 0), (0, 0)))]
+        return [jnp.pad(-x, 1), jnp.pad(x / 2, 1), jnp.pad(x * x, ((1, 0), (0, 0))),
+                jnp.pad(x * jnp.float32(-0.1), 1), jnp.pad(x * jnp.float32(np.inf), 1)]  # fmt: skip
 
     wanted = f(jnp.asarray(x))
     for got, want in zip(primal.jit(f)(x), wanted, strict=True):
@@ -389,3 +397,21 @@ def test_slices_of_vectors_are_padded_as_they_are_read_in_loops(
     agree(f, x)
     (loop,) = built(f, x).plan.program.block.steps
     assert n == 16 or [type(step) for step in loop.body.steps] == [Group]
+
+
+@pytest.mark.parametrize("shape", [(32, 40), (3, 32, 33)], ids=str)
+def test_a_turn_of_the_gradient_of_a_padded_stencil_is_one_kernel(shape: tuple[int, ...]) -> None:
+    """Neither is what nobody reads of padding computed, nor where it is."""
+
+    def turn(i: Any, x: Any) -> Any:
+        p = jnp.pad(x, [(0, 0)] * (x.ndim - 2) + [(1, 1)] * 2)
+        rows = p[..., 2:, 1:-1] + p[..., :-2, 1:-1]
+        return x + 0.5 * (rows + p[..., 1:-1, 2:] + p[..., 1:-1, :-2] - 4 * x)
+
+    def f(x: Any) -> list[Any]:
+        return [primal.grad(lambda x: (lax.fori_loop(0, 3, turn, x) ** 2).sum())(x)]
+
+    x = DRAW.integers(-9, 9, shape).astype(np.float32)
+    agree(f, x)
+    *_, loop = built(f, x).plan.program.block.steps
+    assert [type(step) for step in loop.body.steps] == [Group]

@@ -29,7 +29,9 @@ from primal.engines.cpu.routines.gaps import CLOSE
 from primal.engines.cpu.steps import Routine
 
 _STAYS = APART | NOWHERE | INNER.keys()
-"""Words that are no function of the elements at the same place."""
+"""Words that are no function of the elements at the same place, but for `pad`, which is told that
+place: of six slices of a cotangent's pads a loop's turn wrote all of four and read them once (100
+turns of the five points of 32 x 32, padded, with their gradient 165 to 87 us, JAX 95)."""
 ALONE = 16
 """Elements that a view takes at least the time of: 60 numbers of 130, one by one, are 20 µs of 18
 functions, the array 4."""
@@ -180,9 +182,8 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     `again`: nodes that are computed more than once, and how many in a row.
     """
     pads = node.word == "pad"
-    if not readers or not pads and (
-        node.word in _STAYS or any(x.node.word == "iota" for x in node.args)
-    ):
+    places = node.word in _STAYS or any(x.node.word == "iota" for x in node.args)
+    if not readers or (places and not pads):
         return [node]
     read = [x for r in readers for x in r.args if x.node is node]
     if _read_within(node, readers):
@@ -191,7 +192,7 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
         return [node if pads else _as_read(node, readers, read) or node]
     views = {x.key(): x for x in read}
     if pads and len(views) > 1:
-        return [node]
+        return [node]  # masks for each part take longer than memory that holds all
     much = sum([max(_distinct(x), ALONE) for x in views.values()])
     deep = 0
     if 2 * much > size_of(node.shape):
