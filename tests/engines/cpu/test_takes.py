@@ -119,11 +119,12 @@ def test_indices_in_memory_are_the_routines() -> None:
 def test_vectors_of_elements_of_an_array_at_the_end_of_memory(
     dtype: Any, index: Any, end: bool
 ) -> None:
-    """Narrow ones are cut out of words of four bytes, which may begin before and end behind."""
+    """Their indices lie there too, less than vectors of them."""
     ends = np.iinfo(index)
     x = fenced((5, 7), dtype, end)
     x[...] = DRAW.integers(0, 2 if dtype == np.bool_ else 100, (5, 7))
-    i = DRAW.integers(max(ends.min, -4), 9, 37).astype(index)
+    i = fenced((37,), index, end)
+    i[...] = DRAW.integers(max(ends.min, -4), 9, 37)
     i[:4] = ends.max, ends.min, 0, 6
 
     def f(x: Any, i: Any) -> list[Any]:
@@ -136,9 +137,17 @@ def test_vectors_of_elements_of_an_array_at_the_end_of_memory(
 
     made = agree(f, x, i)
     specs = [step.spec for step in made.plan.steps if type(step) is Routine]
-    wide = "i4" if x.itemsize <= 4 and i.itemsize <= 4 else "i8"
-    assert [spec.vectors for spec in specs] == [wide] * 4
+    wide = "i4" if i.itemsize <= 4 else "i8"
+    assert [spec.counts for spec in specs] == [wide] * 4
     assert {spec.index for spec in specs} == {np.dtype(index).str[1:]}
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+def test_elements_of_rows_are_gathered_in_units_of_rows_and_of_starts(mode: str) -> None:
+    for shape, n in (((3, 600), 1030), ((3000, 9), 9), ((2, 700, 30), 31)):
+        x, i = DRAW.standard_normal(shape), DRAW.integers(-shape[-1], shape[-1], n)
+        i[:: n // 3] = 2 * shape[-1]
+        agree(lambda x, i: [x.at[..., i].get(mode=mode)], x, i)
 
 
 LINES: dict[str, Callable[[Any], Any]] = {

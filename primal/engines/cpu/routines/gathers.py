@@ -1,4 +1,4 @@
-"""gather as a routine: windows of an array, or single elements by vectors."""
+"""gather as a routine: windows of an array, or single elements."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import LINE, Module, itemsize
 from primal.engines.cpu.graph import NAMES, Value, broadcast, reshaped, row_major, size_of, sliced
 from primal.engines.cpu.kernels.takes import column
-from primal.engines.cpu.lanes import emit
-from primal.engines.cpu.routines import narrow_gathers, pieces
+from primal.engines.cpu.routines import pieces
 from primal.engines.cpu.routines.moves import (
     BLOCK,
     REGISTER,
+    Loop,
     bytes_of,
     few,
     flat,
@@ -26,21 +26,18 @@ from primal.engines.cpu.routines.moves import (
     starts_at,
     windows,
 )
+from primal.engines.cpu.routines.single_gathers import MOST, SingleGather
 from primal.engines.cpu.script import (
     MEMORY_INT,
     Int,
     Place,
     Script,
     copying,
-    lanes_before,
-    read_vector,
-    write_vector,
 )
 from primal.ir.avals import Aval
 
 NEAR = (1 << 31) - 4
-"""Bytes of an array up to which vectors of 32 bits say where its elements are, from the word of
-four bytes on in which it begins."""
+"""Bytes of an array up to which vectors of 32 bits say where its elements are."""
 
 
 def blocks(
@@ -76,9 +73,6 @@ class Gather:
     Words: bytes of a run; turns of the last batch loop per unit, units per row of it; batch loops
     (out, x, indices); per column of start vectors limit, stride in x, offset in indices; window
     loops (out, x); two words that hold the bits of the fill value.
-
-    vectors: windows are single numbers of up to 8 bytes, next to each other in the result and their
-    starts in the indices; the dtype in which vectors count bytes, or "".
     """
 
     item: int
@@ -89,10 +83,9 @@ class Gather:
     window: int
     fills: bool
     few: int = 0
-    vectors: str = ""
 
     def write(self, module: Module, name: str) -> None:
-        s = Script(module, module.width // itemsize(self.vectors or "i8"))
+        s = Script(module)
         x, indices, out = s.address(), s.address(), s.address()
         run, chunk, chunks = s.words(3)
         sizes = s.words(self.batch)
@@ -101,11 +94,6 @@ class Gather:
         widths = s.words(self.window)
         strides = [s.words(self.window) for _ in range(2)]
         fill = s.words(2)
-
-        if self.vectors and module.width >= 32:
-            self._by_vectors(s, [out, x, indices], sizes, steps, chunk, chunks, columns[0], fill[0])
-            s.finish(name)
-            return
 
         def element(places: list[Place]) -> None:
             to, source, at = places
@@ -138,76 +126,6 @@ class Gather:
 
         blocks(s, sizes, steps, [out, x, indices], chunk, chunks, element)
         s.finish(name)
-
-    def _by_vectors(
-        self,
-        s: Script,
-        places: list[Place],
-        sizes: list[Int],
-        steps: list[list[Int]],
-        chunk: Int,
-        chunks: Int,
-        column: list[Int],
-        fill: Int,
-    ) -> None:
-        limit, stride, offset = column
-        dtype, narrow = f"i{self.item}", self.item <= narrow_gathers.MOST
-        t, counts = f"i{8 * self.item}", f"i{8 * itemsize(self.vectors)}"
-        wide, least = s.vec(counts), s.const(counts, "0")
-
-        def of(word: Int) -> str:
-            """A word of the record in every lane."""
-            value = word.name
-            if counts != "i64":
-                value = s.new(f"trunc i64 {value} to {counts}")
-            return s.splat(counts, value)
-
-        name = f"llvm.masked.gather.v{s.lanes}{t}.v{s.lanes}p0"
-
-        def unit(u: Int) -> None:
-            index = s.split(u // chunks, sizes[:-1])
-            to, source, at = [s.moved(p, index, n[:-1]) for p, n in zip(places, steps, strict=True)]
-            along = s.new(f"mul {wide} {s.iota(counts)}, {of(steps[1][-1])}")
-            first = (u % chunks) * chunk
-            last = (first + chunk).least(sizes[-1])
-
-            def vectors(i: Int) -> None:
-                mask = lanes_before(s, last - i)
-                start = read_vector(s, self.index, at + offset + i * itemsize(self.index), mask)
-                if self.index == "u4" and self.vectors == "i4":
-                    clamped = s.intrinsic("umin", counts, start, of(limit))
-                else:
-                    start = emit(s, "convert", [self.index], self.vectors, [start])
-                    low = s.intrinsic("smax", counts, start, least)
-                    clamped = s.intrinsic("smin", counts, low, of(limit))
-                some, other = mask, "zeroinitializer"
-                if self.fills:
-                    inside = s.new(f"icmp eq {wide} {start}, {clamped}")
-                    some = s.new(f"and {s.vec('i1')} {mask}, {inside}")
-                    value = fill.name
-                    if self.item < 8:
-                        value = s.new(f"trunc i64 {value} to {t}")
-                    other = s.splat(t, value)
-                moved = s.new(f"mul {wide} {clamped}, {of(stride)}")
-                moved = s.new(f"add {wide} {moved}, {along}")
-                base = source + i * steps[1][-1]
-                if narrow:
-                    found = narrow_gathers.by_words(s, dtype, base.name, moved, some, counts)
-                    if self.fills:
-                        found = s.new(f"select {s.vec('i1')} {some}, {s.vec(t)} {found}, "
-                                      f"{s.vec(t)} {other}")  # fmt: skip
-                    write_vector(s, dtype, found, to + i * self.item, mask)
-                    return
-                ps = s.new(f"getelementptr i8, ptr {base.name}, {wide} {moved}")
-                found = s.call(
-                    name, s.vec(t), (s.vec("ptr"), ps), ("i32", str(self.item)),
-                    (s.vec("i1"), some), (s.vec(t), other),
-                )  # fmt: skip
-                write_vector(s, dtype, found, to + i * self.item, mask)
-
-            s.each(first, last, vectors, s.lanes)
-
-        s.units(unit)
 
 
 def chosen(
@@ -334,24 +252,24 @@ def gather(
         batch = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch]
         window = []
     each = run * size_of([n for n, _ in window])
+    index = index_name(indices)
+    if run == item <= 8 and not window and len(found.columns) == 1 and index != "u8":
+        loops = [(1, (0, 0, 0)), *batch]
+        (_, (_, _, apart)), (n, (beside, _, following)) = loops[-2:]
+        whole = not apart or n * max(item, 4) >= LINE
+        if whole and beside == item and following == itemsize(index):
+            loops = loops[-max(len(batch), 2) :]
+            return singles(k, x, indices, loops, found.columns[0], fill, shape)
     if batch[-1][0] * max(each, 4) < LINE:
         # Two columns of 333333 rows: by units of a row 2.1 ms, of a column's part 0.9.
         batch.append(batch.pop(max(range(len(batch)), key=lambda i: batch[i][0])))
-    index, vectors = index_name(indices), ""
-    step = batch[-1][1]
-    single = run == item and not window and len(found.columns) == 1
-    if (single and item <= 8 and index != "u8"
-            and (step[0], step[2]) == (item, itemsize(index))):  # fmt: skip
-        span = sum([(n - 1) * abs(b) for n, b in zip(x.shape, bytes_of(x), strict=True)])
-        near = item <= 4 and itemsize(index) <= 4 and max(span, *x.shape) < NEAR
-        vectors = "i4" if near else "i8"
     chunk = max(1, BLOCK // each)
     chunks = -(-batch[-1][0] // chunk)
     words = [run, chunk, chunks, *flat(batch), *[w for c in found.columns for w in c]]
     words += flat(window) + ([0, 0] if fill is None else bits_words(fill, x.node.dtype))
     spec = Gather(
         item, run > item, index, len(batch), len(found.columns), len(window), fill is not None,
-        few(run), vectors,
+        few(run),
     )  # fmt: skip
     (out,) = k.routine(
         spec, [x, indices], [Aval(shape, x.dtype)], words, name="gather",
@@ -361,3 +279,28 @@ def gather(
     return out
 
 
+def singles(
+    k: Any,
+    x: Value,
+    indices: Value,
+    batch: list[Loop],
+    column: tuple[int, int, int],
+    fill: Any,
+    shape: tuple[int, ...],
+) -> Value:
+    """Elements next to each other in the result, their starts next to each other too."""
+    item, index = x.node.dtype.itemsize, index_name(indices)
+    span = sum([(n - 1) * abs(b) for n, b in zip(x.shape, bytes_of(x), strict=True)])
+    near = itemsize(index) <= 4 and max(span, *x.shape) < NEAR
+    (rounds, (_, _, apart)), (n, _) = batch[-2:]
+    chunk = min(n, MOST)
+    rows = 1 if apart else min(rounds, max(1, BLOCK // (chunk * item)))
+    chunks, blocks = -(-n // chunk), -(-rounds // rows)
+    bits = 0 if fill is None else bits_words(fill, x.node.dtype)[0]
+    words = [chunk, chunks, rows, blocks, *flat(batch), *column, bits]
+    spec = SingleGather(item, index, len(batch), fill is not None, "i4" if near else "i8")
+    (out,) = k.routine(
+        spec, [x, indices], [Aval(shape, x.dtype)], words, name="gather",
+        units=size_of([m for m, _ in batch[:-2]]) * blocks * chunks, cost=3 * chunk * rows,
+    )  # fmt: skip
+    return out
