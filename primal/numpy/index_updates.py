@@ -40,10 +40,11 @@ from primal.numpy.indexing import (
 )
 from primal.numpy.promotion import convert, operand, scalar_literal, to_shape, warn_of_parts
 from primal.ops.choose import convert_element_type, select_n
-from primal.ops.elementwise import add, mul
+from primal.ops.elementwise import add, mul, sub
 from primal.ops.index.dynamic import dynamic_update_slice
+from primal.ops.index.gather import scatter_add
 from primal.ops.index.numbers import CLIP, PROMISE_IN_BOUNDS, ScatterDimensionNumbers
-from primal.ops.index.scatter import scatter, scatter_apply
+from primal.ops.index.scatter import scatter, scatter_apply, scatter_mul, scatter_sub
 from primal.ops.shape import iota, reshape, rev
 from primal.ops.spread import full_like_aval
 from primal.runtime.array import ArrayImpl
@@ -214,6 +215,10 @@ def _check_fits(name: str, have: tuple[int, ...], target: tuple[int, ...]) -> No
         )
 
 
+_ONCE = {scatter_add: add, scatter_sub: sub, scatter_mul: mul}
+"""What scatters come to where no index repeats."""
+
+
 def update(x: Any, index: Any, values: Any, op: Any, name: str, hints: Hints) -> Any:
     """x with the values combined in at the index, by a scatter op or a slice update."""
     form = parse(index, x.aval.shape)
@@ -229,6 +234,11 @@ def update(x: Any, index: Any, values: Any, op: Any, name: str, hints: Hints) ->
     if common == dtype or op is scatter:
         return write(x, form, convert(v, dtype, weak), op, hints)
     # Combined in the common dtype: 1 - 0.5 is 0 in an array of ints, and not 1.
+    if op in _ONCE and (hints.unique or not form.advanced):
+        part = convert(read(x, form, hints._replace(mode=CLIP)), common)
+        both = _ONCE[op](part, to_shape(convert(v, common, False), shape))
+        both = convert_element_type(both, new_dtype=dtype, weak_type=weak)
+        return write(x, form, both, scatter, hints)
     wide = write(convert(x, common), form, convert(v, common, False), op, hints)
     # Elsewhere x stays exact, which a trip through the common dtype might not leave it.
     there = full_like_aval(x.aval.with_dtype(BOOL), False)
