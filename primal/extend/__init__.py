@@ -3,7 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-_MODULES = frozenset({"core", "linear_util", "source_info_util"})
+_MODULES = frozenset({"backend", "core", "linear_util", "source_info_util"})
 
 
 def __getattr__(name: str) -> _Any:

@@ -11,8 +11,9 @@ from primal.ir.avals import Aval
 from primal.ir.jaxpr import Jaxpr
 from primal.ir.state import ambient, state
 from primal.ir.trace import Tracer
+from primal.transforms.dce import dce_eqns
 
-__all__ = ["PartialVal", "trace_to_jaxpr_nounits"]
+__all__ = ["PartialVal", "dce_jaxpr", "trace_to_jaxpr_nounits"]
 
 
 class PartialVal(tuple[Any, Any]):
@@ -93,6 +94,36 @@ def trace_to_jaxpr_nounits(
         for k, x in zip(known, outs, strict=True)
     ]
     return closed.jaxpr, results, list(closed.consts)
+
+
+@api_boundary
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
+    """(the program of the used outputs, which inputs it has): those it reads, or `instantiate`.
+
+    Variables of constants stay. ValueError for another number of booleans than of outputs or of
+    inputs.
+
+    >>> from primal.interpreters import partial_eval as pe
+    >>> closed = primal.make_jaxpr(lambda x, y: (x * 2.0, x + y))(1.0, 2.0)
+    >>> pe.dce_jaxpr(closed.jaxpr, [True, False])
+    ({ lambda ; a:f32[]. let b:f32[] = mul a 2.0 in (b,) }, [True, False])
+    """
+    outs = _one_each("used_outputs", used_outputs, jaxpr.outvars)
+    always = _one_each("instantiate", instantiate, jaxpr.invars)
+    outvars = [v for v, used in zip(jaxpr.outvars, outs, strict=True) if used]
+    eqns, needed = dce_eqns(jaxpr, outvars)
+    kept = [v in needed or a for v, a in zip(jaxpr.invars, always, strict=True)]
+    invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
+    return jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns, effects=None), kept
+
+
+def _one_each(name: str, given: bool | Sequence[bool], values: Sequence[Any]) -> list[bool]:
+    found = [given] * len(values) if isinstance(given, bool) else list(given)
+    if len(found) != len(values):
+        raise ValueError(f"[dce_jaxpr] expected {len(values)} {name}, got {len(found)}.")
+    return found
 
 
 def _of(trace: PartialTrace, x: Any) -> bool:

@@ -8,7 +8,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal import custom_derivatives, lax
-from primal.extend import core
+from primal.extend import backend, core
 from primal.extend.core import primitives
 
 
@@ -76,3 +76,46 @@ def test_records():
 def test_refusals(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_parts_of_programs():
+    whole = primal.make_jaxpr(primal.jit(lambda x: lax.scan(lambda c, a: (c + a, c), 0.0, x)))(
+        jnp.ones(3)
+    )
+    core.check_jaxpr(whole.jaxpr)
+    (called,) = core.subjaxprs(whole.jaxpr)
+    assert [len(list(core.jaxprs_in_params(eqn.params))) for eqn in called.eqns] == [1]
+    (eqn,) = primal.make_jaxpr(jnp.sin)(1.0).eqns
+    new = core.gensym()
+    x, y = new(eqn.invars[0].aval), new(eqn.outvars[0].aval)
+    twice = [
+        core.new_jaxpr_eqn([x], [y], eqn.primitive, eqn.params, eqn.effects, eqn.source_info)
+    ] * 2
+    with pytest.raises(core.JaxprTypeError, match="one binding per variable"):
+        core.check_jaxpr(core.Jaxpr([], [x], [y], twice))
+    sine = core.ClosedJaxpr(core.Jaxpr([], [x], [y], twice[:1]), [])
+    assert core.jaxpr_as_fun(sine)(0.5) == [jnp.sin(0.5)]
+
+
+def test_types_of_examples_and_of_values():
+    aval = primal.typeof(jnp.ones((3, 2)))
+    for axis in (0, 1, -1):
+        one = core.mapped_aval(aval.shape[axis], axis, aval)
+        assert core.unmapped_aval(aval.shape[axis], axis, one) == aval
+    assert core.mapped_aval(5, None, aval) is core.unmapped_aval(5, None, aval) is aval
+    with pytest.raises(ValueError, match="expected axis 0 of size 5"):
+        core.mapped_aval(5, 0, aval)
+    assert core.valid_jaxtype(1.0) and not core.valid_jaxtype("a")
+    assert core.primal_dtype_to_tangent_dtype(jnp.dtype("int8")) == primal.dtypes.float0
+    assert core.concrete_or_error(int, jnp.array(2)) == 2
+    with pytest.raises(primal.errors.ConcretizationTypeError, match="sizes of f"):
+        primal.jit(lambda n: core.concrete_or_error(int, n, "sizes of f"))(1)
+
+
+def test_backends():
+    found = backend.get_backend("cpu")
+    assert found.platform == "cpu" and backend.backends()["cpu"] is found
+    with primal.default_device(primal.devices("cpu")[0]):
+        assert backend.get_default_device() == primal.devices("cpu")[0]
+    with pytest.raises(RuntimeError, match="nope"):
+        backend.get_backend("nope")

@@ -105,3 +105,13 @@ def test_tokens_of_transformations():
         assert token() == outside
         with jax.extend.core.set_current_trace(trace):
             assert token() == outside
+
+
+def test_programs_of_used_outputs() -> None:
+    closed = jax.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y) + jnp.ones(2), x))(1.0, 2.0)
+    smaller, used = pe.dce_jaxpr(closed.jaxpr, [True, False, True])
+    assert used == [True, False] and [eqn.primitive.name for eqn in smaller.eqns] == ["sin"]
+    assert eval_jaxpr(smaller, closed.consts, 0.5) == [jnp.sin(0.5), 0.5]
+    assert pe.dce_jaxpr(closed.jaxpr, False, instantiate=True)[1] == [True, True]
+    with pytest.raises(ValueError, match="expected 3 used_outputs, got 1"):
+        pe.dce_jaxpr(closed.jaxpr, [True])

@@ -16,9 +16,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from primal.base.errors import JaxprTypeError as JaxprTypeError
 from primal.core import eval_jaxpr
 from primal.extend.core import primitives as primitives
 from primal.extend.core.primitive import Primitive as Primitive
+from primal.extend.core.programs import check_jaxpr as check_jaxpr
+from primal.extend.core.programs import concrete_or_error as concrete_or_error
+from primal.extend.core.programs import gensym as gensym
+from primal.extend.core.programs import jaxprs_in_params as jaxprs_in_params
+from primal.extend.core.programs import mapped_aval as mapped_aval
+from primal.extend.core.programs import new_jaxpr_eqn as new_jaxpr_eqn
+from primal.extend.core.programs import (
+    primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype,
+)
+from primal.extend.core.programs import subjaxprs as subjaxprs
+from primal.extend.core.programs import unmapped_aval as unmapped_aval
+from primal.extend.core.programs import valid_jaxtype as valid_jaxtype
+from primal.ir.effects import Effect as Effect
 from primal.ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from primal.ir.jaxpr import Eqn as JaxprEqn
 from primal.ir.jaxpr import Jaxpr as Jaxpr
@@ -29,9 +43,11 @@ from primal.ir.trace import Literal as Literal
 from primal.ir.trace import Trace
 
 __all__ = [
-    "ClosedJaxpr", "DropVar", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "Var",
-    "get_opaque_trace_state", "jaxpr_as_fun", "no_effects", "primitives",
-    "set_current_trace", "take_current_trace",
+    "ClosedJaxpr", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal",
+    "Primitive", "Var", "check_jaxpr", "concrete_or_error", "gensym", "get_opaque_trace_state",
+    "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects",
+    "primal_dtype_to_tangent_dtype", "primitives", "set_current_trace", "subjaxprs",
+    "take_current_trace", "unmapped_aval", "valid_jaxtype",
 ]  # fmt: skip
 
 
