@@ -36,6 +36,11 @@ CASES: dict[str, tuple[Callable[..., Any], int]] = {
     "halves across dimensions": (
         lambda x, r: (lambda y: pnp.concatenate([y[7:] * 2, -y[:7]]))((x * x).reshape(-1)), 1913,
     ),
+    "steps of a stencil": (
+        lambda x, r: functools.reduce(
+            lambda y, _: pnp.sin(y[:, 1:-1] - y[:, 2:] * r + y[:, :-2]), range(6), x
+        )[:2, 10:12, 3:5], 40,
+    ),
     "halves that were joined": (
         lambda x, r: (lambda y: y[:6] * y[6:])(pnp.concatenate([x, x + r])), 1920,
     ),

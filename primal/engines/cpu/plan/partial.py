@@ -158,8 +158,10 @@ def _put(indices: Sequence[int], dim: int, n: int) -> list[int]:
     return [n if d == dim else i for d, i in enumerate(indices)]
 
 
-def _within(whole: Sequence[int], x: Value, pieces: Sequence[Piece]) -> Value | None:
-    """A view as one of the piece of the array that it lies in; None where it lies in several."""
+def _reach(
+    whole: Sequence[int], x: Value
+) -> tuple[list[int], list[list[int]], list[int], list[int]]:
+    """Of a view the first index, the steps of its dimensions, the least and the greatest index."""
     sides = row_major(whole)
     begin = _split(x.offset, sides)
     steps = [_split(s if n > 1 else 0, sides) for n, s in zip(x.shape, x.steps(), strict=True)]
@@ -167,6 +169,12 @@ def _within(whole: Sequence[int], x: Value, pieces: Sequence[Piece]) -> Value | 
     for n, by in zip(x.shape, steps, strict=True):
         for d, step in enumerate(by):
             (low if step < 0 else high)[d] += (n - 1) * step
+    return begin, steps, low, high
+
+
+def _within(whole: Sequence[int], x: Value, pieces: Sequence[Piece]) -> Value | None:
+    """A view as one of the piece of the array that it lies in; None where it lies in several."""
+    begin, steps, low, high = _reach(whole, x)
     for first, last, piece, origin in pieces:
         if all(a <= b and c <= e for a, b, c, e in zip(first, low, high, last, strict=True)):
             along = piece.steps()
@@ -194,6 +202,12 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     if pads and len(views) > 1:
         return [node]  # masks for each part take longer than memory that holds all
     much = sum([max(_distinct(x), ALONE) for x in views.values()])
+    if len(views) > MOST and (block := _block(node, [*views.values()], much)) is not None:
+        for reader in dict.fromkeys(readers):
+            reader.args = tuple(
+                [x.node is node and _within(node.shape, x, [block]) or x for x in reader.args]
+            )
+        return [block[2].node]
     deep = 0
     if 2 * much > size_of(node.shape):
         deep = 1 + max([again.get(r, 0) for r in readers])
@@ -214,6 +228,24 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     if deep:
         again.update(dict.fromkeys(parts.values(), deep))
     return list(parts.values())
+
+
+def _block(node: Node, views: Sequence[Value], much: int) -> Piece | None:
+    """The least block that holds many views, where that is no more than they are.
+
+    Steps of a stencil would be computed at as many places more each time: of 8 of them, and a point
+    of the last, were made 3,000 words.
+    """
+    spans = [_reach(node.shape, x)[2:] for x in views]
+    low = [min(ns) for ns in zip(*[a for a, _ in spans], strict=True)]
+    high = [max(ns) for ns in zip(*[b for _, b in spans], strict=True)]
+    shape = tuple([b - a + 1 for a, b in zip(low, high, strict=True)])
+    size, along = size_of(shape), row_major(node.shape)
+    if size > much or 2 * size > size_of(node.shape):
+        return None
+    part = _part(node, Value(node, shape, views[0].logical, along, _dot(low, along)))
+    whole = None if part is None else Value(part, shape, views[0].logical)
+    return None if whole is None else (low, high, whole, low)
 
 
 def _as_read(node: Node, readers: Sequence[Node], read: Sequence[Value]) -> Node | None:
