@@ -250,6 +250,58 @@ def drawn_great(seed: int) -> tuple[Callable[[Array], list[Array]], Array]:
     return lambda x: primal.tree.leaves(made(x)), x
 
 
+def joined(draw: Draw, x: Array) -> Array:
+    """Pieces, or the whole next to itself, some of them backwards or computed."""
+    axis = draw.axis(x)
+    cut = draw.randint(0, x.shape[axis])
+    pieces = draw.choice([jnp.split(x, [cut], axis), [x, x], [x, jnp.flip(x, axis)]])
+    return jnp.concatenate([draw.weighed(p) for p in draw.sample(pieces, 2)], axis)
+
+
+def gathers(draw: Draw, x: Array) -> Array:
+    """Elements, rows or windows at places that a program is given, or that it computes."""
+    axis, n = draw.axis(x), draw.choice([1, 3, 17, 40])
+    at = draw.indices(x.shape[axis], n)
+    if draw.random() < 0.3:
+        at = jnp.argsort(jnp.sin(jnp.arange(n) * 2.5)) % x.shape[axis]
+    how = draw.randrange(5)
+    if how == 0:
+        return jnp.take(x, at, axis, mode=draw.choice(["clip", "wrap", "fill"]))
+    if how == 1:
+        return jnp.take_along_axis(x, jnp.argsort(x, axis), axis)
+    if how == 2:
+        return x[tuple([jnp.asarray(draw.indices(k, n)) for k in x.shape])]
+    if how == 3:
+        sizes = [draw.randint(1, k) for k in x.shape]
+        first = [jnp.asarray(draw.randint(-2, k)) for k in x.shape]
+        return lax.dynamic_slice(x, first, sizes)
+    return x[(slice(None),) * axis + (jnp.asarray(at)[:, None],)]
+
+
+def drawn_gathers(seed: int) -> tuple[Callable[[Array], list[Array]], Array]:
+    """As `drawn`: elements of what was joined, turned, padded or sent backwards once or twice."""
+    how = Draw(40_000 + seed)
+    count = how.choice([1, 1, 2])
+
+    def f(x: Array) -> list[Array]:
+        draw = Draw(50_000 + seed)
+        for _ in range(count):
+            x = draw.choice([joined, joined, view, pads])(draw, x if x.ndim else x.reshape(1))
+            x = draw.weighed(x) if x.size else jnp.ones_like(x, shape=(1,) * x.ndim)
+        x = gathers(draw, x)
+        return [draw.weighed(draw.choice([view, lambda _, x: x])(draw, x))]
+
+    x = np.random.default_rng(seed).standard_normal(how.shape())
+    x = x.astype(how.choice([np.float32, np.float64]))
+
+    def loss(x: Array) -> Array:
+        return sum(jnp.sum(y * jnp.cos(jnp.arange(y.size, dtype=y.dtype)).reshape(y.shape))
+                   for y in f(x))  # fmt: skip
+
+    made = how.choice([f, f, primal.grad(loss)])
+    return lambda x: primal.tree.leaves(made(x)), x
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_drawn_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     agrees(*drawn(seed), monkeypatch)
@@ -258,6 +310,11 @@ def test_drawn_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(16))
 def test_drawn_programs_of_many(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     agrees(*drawn_great(seed), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_drawn_gathers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees(*drawn_gathers(seed), monkeypatch)
 
 
 def agrees(f: Callable[[Array], list[Array]], x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
