@@ -3,7 +3,6 @@
 A version of Python brings its own bytecode (errors read the user's line from it), its own
 extension module, printed forms and jaxlib. What of the suite depends on these runs again, in an
 environment of its own (`.venv-3.12`); a version that this machine lacks is named and left out.
-With `--prepare` the environments are made, and nothing runs.
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# Without two laws of `control`, whose 560 rows differ in programs and not in what Python brings:
+# the same operations and transformations have tests beside them, XLA its drawn programs.
 TESTS = (
     "api base control docs/test_docstrings.py documents effects engines/xla errors "
     "example_libraries ir laws/test_drawn.py layers/test_import.py spike test_monitoring.py "
     "test_version.py"
 )
+EXCEPT = "control/test_laws.py control/test_nested.py"
 
 
 def supported(project: str) -> list[str]:
@@ -45,8 +47,8 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-def main(prepare: bool) -> int:
-    """Runs the tests under each other version, or only installs it; returns the worst status."""
+def main() -> int:
+    """Runs the tests under each other version; returns the worst status."""
     this = f"{sys.version_info.major}.{sys.version_info.minor}"
     worst = 0
     for version in supported((ROOT / "pyproject.toml").read_text()):
@@ -57,18 +59,18 @@ def main(prepare: bool) -> int:
             print(f"Python {version} is not on this machine: nothing was run under it.")
             continue
         print(f"Under Python {version} ({python}):", flush=True)
-        tests = " ".join(f"tests/{name}" for name in TESTS.split())
+        tests = [f"tests/{name}" for name in TESTS.split()]
+        tests += [f"--ignore=tests/{name}" for name in EXCEPT.split()]
         venv = f".venv-{version}"
-        target = f"{venv}/.installed-dev" if prepare else "test"
-        variables = [f"PYTHON={python}", f"VENV={venv}", f"ARGS={tests}"]
+        variables = [f"PYTHON={python}", f"VENV={venv}", f"ARGS={' '.join(tests)}"]
         # XLA optimises here as it does for users, which the suite's own runs leave out.
         env = {**os.environ, "XLA_FLAGS": ""}
         make = subprocess.run(
-            ["make", "--no-print-directory", target, *variables], cwd=ROOT, env=env
+            ["make", "--no-print-directory", "test", *variables], cwd=ROOT, env=env
         )
         worst = max(worst, make.returncode)
     return worst
 
 
 if __name__ == "__main__":
-    sys.exit(main("--prepare" in sys.argv[1:]))
+    sys.exit(main())
