@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 59 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 60 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -148,7 +148,7 @@ static PyMethodDef module_methods[] = {
     {"threefry", (PyCFunction)(void (*)(void))threefry, METH_FASTCALL,
      "threefry(k1, k2, x, y): hash pairs of uint32 in place."},
     {"horner", (PyCFunction)(void (*)(void))horner, METH_FASTCALL,
-     "horner(coefficients, x): a polynomial of float32."},
+     "horner(coefficients, x): a polynomial of float32 or float64."},
     {"in_order", in_order_along, METH_O, "Numbers sorted along the last axis, or None."},
     {"places", (PyCFunction)(void (*)(void))places, METH_FASTCALL,
      "places(row, x, right): where numbers would go in a row that ascends, or None."},

@@ -493,3 +493,15 @@ assert {"exp", "log1p", "pow"} < computed and not registry["lgamma"].folds
 def test_what_is_computed_of_known_numbers_loads_no_scipy(fresh_process) -> None:
     """Its import takes longer than most programs take to compile."""
     fresh_process(FOLDED)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_polynomials_in_vectors_have_the_bits_of_numpys(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    for size, degree in [(0, 3), (1, 1), (63, 2), (64, 7), (200, 20)]:
+        row, x = rng.normal(size=degree + 1).astype(dtype), rng.normal(size=size).astype(dtype)
+        for given in (x, x[::-1]):
+            made = error.horner(row, given)
+            assert made.dtype == dtype
+            assert made.tobytes() == error.by_numpy(row, given).tobytes()
+    assert error.horner(row, x[3]) == error.horner(row, x)[3]

@@ -49,7 +49,7 @@ def by_numpy(coefficients: Any, x: Any) -> Any:
 
 
 horner: Callable[[Any, Any], Any] = by_numpy if extension is None else extension.horner
-"""Σ cᵢ·xⁱ for float32, in one buffer; highest degree first."""
+"""Σ cᵢ·xⁱ of float64 if x is, else of float32; highest degree first."""
 
 
 # erf on [0, 1] as x + x·p(x²), beyond as 1 - exp(q(|x|)); 1 from 3.92 on. Fitted to SciPy's values
@@ -70,7 +70,8 @@ _FLAT = 3.92
 _BLOCK = 1 << 14
 
 
-def _in_blocks(of_block: Callable[[Any], Any], x: Any) -> Any:
+def in_blocks(of_block: Callable[[Any], Any], x: Any) -> Any:
+    """A function of the numbers of x, in pieces."""
     if x.size <= _BLOCK:
         return of_block(x)
     flat, out = x.reshape(-1), np.empty(x.size, x.dtype)
@@ -102,8 +103,8 @@ def _erf_impl(x: Any) -> Any:
     if x.dtype == np.float64:
         return _erf_64(x)
     if is_narrow_float(x.dtype):
-        return _in_blocks(_erf_block, x.astype(np.float32)).astype(x.dtype)
-    return _in_blocks(_erf_block, x)
+        return in_blocks(_erf_block, x.astype(np.float32)).astype(x.dtype)
+    return in_blocks(_erf_block, x)
 
 
 def squared(x: Any) -> tuple[Any, Any]:
@@ -158,7 +159,7 @@ _erfc_wide = by_scipy("erfc")
 def _erfc_impl(x: Any) -> Any:
     if x.dtype != np.float64:
         x32 = np.asarray(x, np.float32)
-        return _in_blocks(_erfc_block, x32).astype(x.dtype, copy=False)
+        return in_blocks(_erfc_block, x32).astype(x.dtype, copy=False)
     out = np.asarray(_erfc_wide(x))
     # SciPy rounds x² in exp(-x²): 150 units at 24. Its scaled function has all digits.
     far = (x > 2) & (x < 27)
@@ -230,8 +231,8 @@ def _erf_inv_impl(x: Any) -> Any:
     if x.dtype == np.float64:
         return _erf_inv_64(x)
     if is_narrow_float(x.dtype):
-        return _in_blocks(_erf_inv_block, x.astype(np.float32)).astype(x.dtype)
-    return _in_blocks(_erf_inv_block, x)
+        return in_blocks(_erf_inv_block, x.astype(np.float32)).astype(x.dtype)
+    return in_blocks(_erf_inv_block, x)
 
 
 erf_inv = unary(

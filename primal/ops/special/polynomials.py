@@ -16,7 +16,7 @@ from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO
 from primal.ops.elementwise import mul
-from primal.ops.special.error import by_numpy, horner, single
+from primal.ops.special.error import horner
 from primal.ops.special.terms import hlo_formula
 from primal.ops.types import FLOATING, NOT_LINEAR, nary
 from primal.ops.words import constant, each
@@ -33,18 +33,16 @@ def _impl(x: Any, *, coefficients: Numbers) -> Any:
     highest_first = coefficients[::-1]
     if len(highest_first) == 1:
         return np.full_like(x, highest_first[0])
-    if dtype == np.float64:
-        return by_numpy(highest_first, x)
     if is_narrow_float(dtype):
         x = np.asarray(x, np.float32)
-    return np.asarray(horner(single(*highest_first), x)).astype(dtype, copy=False)
+    return np.asarray(horner(np.array(highest_first, x.dtype), x)).astype(dtype, copy=False)
 
 
 def _written(eqn: Any, names: Sequence[str], bound: Bound) -> str | None:
-    highest_first = eqn.params["coefficients"][::-1]
-    if eqn.invars[0].aval.dtype != np.float32 or len(highest_first) == 1:
+    highest_first, dtype = eqn.params["coefficients"][::-1], eqn.invars[0].aval.dtype
+    if is_narrow_float(dtype) or len(highest_first) == 1:
         return None
-    return f"{bound(horner)}({bound(single(*highest_first))}, {names[0]})"
+    return f"{bound(horner)}({bound(np.array(highest_first, dtype))}, {names[0]})"
 
 
 def _slope(t: Any, x: Any, *, coefficients: Numbers) -> Any:

@@ -93,7 +93,7 @@ class NumpyTerms:
     """The vocabulary of formulas on NumPy arrays of float64."""
 
     eps = float(np.finfo(np.float64).eps)
-    where = staticmethod(np.where)
+    where: Callable[..., Any] = staticmethod(np.where)
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
     log1p = staticmethod(np.log1p)
