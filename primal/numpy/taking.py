@@ -286,9 +286,9 @@ def put_along_axis(
     immutable("put_along_axis", inplace)
     x = array_operand("put_along_axis", arr)
     i = array_operand("put_along_axis", indices, 1)
-    v = operand("put_along_axis", values, 2)
+    operand("put_along_axis", values, 2)  # no list
     if axis is None:
-        flat = put_along_axis(flattened(x), i, v, 0, False, mode=mode)
+        flat = put_along_axis(flattened(x), i, values, 0, False, mode=mode)
         return reshape(flat, shape=x.shape)
     if x.ndim != i.ndim:
         raise ValueError(
@@ -300,7 +300,8 @@ def put_along_axis(
     for d, n in enumerate(x.shape):
         place = tuple([n if k == d else 1 for k in range(x.ndim)])
         index.append(i if d == axis else np.arange(n, dtype=np.int32).reshape(place))
-    return IndexUpdateHelper(x)[tuple(index)].set(v, mode=mode)
+    # Of Python's numbers as they came, NumPy's own assignment takes them.
+    return IndexUpdateHelper(x)[tuple(index)].set(values, mode=mode)
 
 
 # put and place: values in cyclic order.
