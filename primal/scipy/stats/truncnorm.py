@@ -50,6 +50,7 @@ def _checked(out: Array, a: Array, b: Array) -> Array:
     return jnp.where(a >= b, jnp.nan, out)
 
 
+@remembered
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -67,6 +68,7 @@ def logpdf(
     return _checked(jnp.where((z < a) | (z > b), -jnp.inf, log), a, b)
 
 
+@remembered
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -81,6 +83,7 @@ def pdf(
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
+@remembered
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -97,6 +100,7 @@ def logcdf(
     return _checked(log, a, b)
 
 
+@remembered
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -110,6 +114,7 @@ def cdf(
     return jnp.exp(logcdf(x, a, b, loc, scale))
 
 
+@remembered
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -126,6 +131,7 @@ def logsf(
     return _checked(log, a, b)
 
 
+@remembered
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
