@@ -15,6 +15,7 @@ from primal.base.dtypes import uint32 as UINT32
 from primal.base.dtypes import uint64 as UINT64
 from primal.ir.avals import Aval, canonical_shape
 from primal.ir.trace import Array, aval_of, literal
+from primal.numpy.remembered import remembered
 from primal.ops.bits.philox import traced_bits
 from primal.ops.bits.threefry import threefry2x32
 from primal.ops.choose import convert_element_type
@@ -40,7 +41,7 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_PHILOX = 2
 
 
-@in_words
+@remembered
 def rng_bit_generator(
     key: Any,
     shape: Sequence[int],
