@@ -356,11 +356,8 @@ def scatter(
     if isinstance(x, Value):
         x = held(k, x)
     aval = x.aval if isinstance(x, Value) else x
-    number = all(p.node.word == "literal" for p in updates.parts)
-    if number and (x.ndim - 1 in dimension_numbers[1] or sizes[-1] == 1):
-        # Of single numbers that are all the same one is enough.
-        first = k.slice(updates, *[(n,) * updates.ndim for n in (0, 1, 1)])
-        updates = k.copy(k.reshape(first, ())).view(updates.shape, (0,) * updates.ndim, 0)
+    if x.ndim - 1 in dimension_numbers[1] or sizes[-1] == 1:
+        updates = _once(k, updates)
     updates = held(k, updates)
     dtype = NAMES[physical_dtype(aval.dtype)]
     item = itemsize(dtype)
@@ -374,21 +371,9 @@ def scatter(
         dtype, item, least = PART[dtype], item // 2, 2
         big, part, dimension_numbers, sizes = by_parts(big, part, dimension_numbers, sizes, item)
     found = windows(big, part, indices, dimension_numbers, sizes)
-    batch, window = found.batch, found.window
-    run = run_of(window, item) // item
-    moved = dimension_numbers[2]
-    apart = run == least and bool(window and batch) and all(sizes[d] == 1 for d in moved)
-    if apart:
-        # As `gather`: no two places of a window are one element, so the order stays.
-        batch, window = [*[(n, (part, big, 0)) for n, (part, big) in window], *batch], []
-    elif not batch and window and updates.size > SHARED:
-        # Rows of a single window do not meet (x.at[1:-1, 1:-1].add of 1000 x 1000: 265 to 119 µs).
-        batch, window, apart = [(n, (part, big, 0)) for n, (part, big) in window], [], True
-    whole, strip = run, _strip_of(run, batch, item)
-    if strip and not window and updates.size > SHARED and all(sizes[d] == 1 for d in moved):
-        # Nor do parts of rows: threads share those that are added to the same ones.
-        batch = [(-(-run // strip), (strip * item, strip * item, 0)), *batch]
-        run, apart = strip, True
+    whole = run_of(found.window, item) // item
+    alone = all(sizes[d] == 1 for d in dimension_numbers[2])
+    batch, window, run, apart = _shared(found, whole, whole == least, alone, item, updates.size)
     pace = batch[-1][1][0] if batch else item
     dense = (
         drops and run == 1 and not window
@@ -412,19 +397,12 @@ def scatter(
         total = whole if run < whole else rows * run
         parts = [([run, *flat(batch), *rest, block, total], indices, updates, -(-rows // block))]
         each *= block
-    elif each > ROUND and batch and not batch[0][1][1]:
-        (turns, (far, _, step)), *inner = batch
-        part = max(turns * ROUND // each, 1)
-        parts = [
-            (
-                [run, *flat([(min(part, turns - i), (far, 0, step)), *inner]), *rest],
-                behind(indices, i * step), behind(updates, i * far), 1,
-            )
-            for i in range(0, turns, part)
-        ]  # fmt: skip
-        each = ROUND
     else:
-        parts = [([run, *flat(batch), *rest], indices, updates, 1)]
+        parts = [
+            ([run, *flat(loops), *rest], behind(indices, at), behind(updates, to), 1)
+            for loops, at, to in _rounds(batch, each)
+        ]
+        each = each if len(parts) == 1 else ROUND
     out = x if isinstance(x, Value) else None
     for words, places, values, units in parts:
         (out,) = k.routine(
@@ -433,6 +411,50 @@ def scatter(
         )  # fmt: skip
     assert out is not None
     return out
+
+
+def _once(k: Any, updates: Value) -> Value:
+    """Of single numbers that are all the same one is enough."""
+    if any(p.node.word != "literal" for p in updates.parts):
+        return updates
+    first = k.slice(updates, *[(n,) * updates.ndim for n in (0, 1, 1)])
+    number: Value = k.copy(k.reshape(first, ()))
+    return number.view(updates.shape, (0,) * updates.ndim, 0)
+
+
+def _shared(
+    found: Windows, run: int, is_short: bool, alone: bool, item: int, size: int
+) -> tuple[list[Loop], list[Loop], int, bool]:
+    """The batch, the window, a run of it, and whether the first loop is one that threads share.
+
+    `is_short`: a run is one element. `alone`: windows are so in the dimensions that indices move.
+    """
+    batch, window, apart = found.batch, found.window, False
+    rows: list[Loop] = [(n, (part, big, 0)) for n, (part, big) in window]
+    if is_short and window and batch and alone:
+        # As `gather`: no two places of a window are one element, so the order stays.
+        batch, window, apart = [*rows, *batch], [], True
+    elif not batch and window and size > SHARED:
+        # Rows of a single window do not meet (x.at[1:-1, 1:-1].add of 1000 x 1000: 265 to 119 µs).
+        batch, window, apart = rows, [], True
+    strip = _strip_of(run, batch, item)
+    if strip and not window and size > SHARED and alone:
+        # Nor do parts of rows: threads share those that are added to the same ones.
+        return [(-(-run // strip), (strip * item, strip * item, 0)), *batch], [], strip, True
+    return batch, window, run, apart
+
+
+def _rounds(batch: Sequence[Loop], each: int) -> list[tuple[Sequence[Loop], int, int]]:
+    """The batch in steps of about `ROUND` elements, and where in the indices and updates each
+    begins."""
+    if each <= ROUND or not batch or batch[0][1][1]:
+        return [(batch, 0, 0)]
+    (turns, (far, _, step)), *inner = batch
+    some = max(turns * ROUND // each, 1)
+    return [
+        ([(min(some, turns - i), (far, 0, step)), *inner], i * step, i * far)
+        for i in range(0, turns, some)
+    ]
 
 
 def chosen(s: Script, t: str, x: str, y: str, order: Sequence[int], lanes: int) -> str:
