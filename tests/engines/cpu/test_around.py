@@ -415,3 +415,16 @@ def test_a_turn_of_the_gradient_of_a_padded_stencil_is_one_kernel(shape: tuple[i
     agree(f, x)
     *_, loop = built(f, x).plan.program.block.steps
     assert [type(step) for step in loop.body.steps] == [Group]
+
+
+@pytest.mark.parametrize("n", [2, -3])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_words_of_numbers_are_padded_in_loops(dtype: Any, n: int) -> None:
+    def f(x: Any) -> list[Any]:
+        def turn(c: Any, a: Any) -> Any:
+            total = lax.pad(jnp.full((1, 1), 3, dtype) + n, dtype(0), ((0, 15, 0), (0, 31, 0)))
+            return c + total * a, total
+
+        return list(lax.scan(turn, x, jnp.arange(2).astype(dtype)))
+
+    agree(f, DRAW.integers(-9, 9, (16, 32)).astype(dtype))

@@ -232,12 +232,16 @@ def _remade(
         # A view that is all of its node, as of one column with the others beside it, is inside.
         return _pad_word(k, v, shape, lows) or Value(v.node, shape, v.logical)
 
+    def whole() -> Value:
+        made = over(x)
+        return made if made.shape else broadcast(made, shape, ())  # of numbers alone
+
     read = [v for node in again for v in node.args] or [x]
     read = [v for v in read if v.node not in again and v.node.word != "literal"]
     if outside is None and _is_nothing(_at_zeros(x, again)) and not any(
         _is_repeated(v, padded) or _pad_word(k, v, shape, lows) is None for v in read
     ):
-        return over(x)
+        return whole()
     # First where elements lie, which is a step of its own: what waits for it is one group then.
     inside, uint32 = None, np.dtype(np.uint32)
     for d, low in enumerate(lows):
@@ -249,7 +253,7 @@ def _remade(
         here = broadcast(k.binary("lt", place, k.literal(x.shape[d], uint32)), shape, (d,))
         inside = here if inside is None else k.binary("and", inside, here)
     assert inside is not None  # something is padded
-    return k.select_n(inside, k.literal(0, x.dtype) if outside is None else outside, over(x))
+    return k.select_n(inside, k.literal(0, x.dtype) if outside is None else outside, whole())
 
 
 def _at_zeros(x: Value, again: Sequence[Node]) -> Any:
