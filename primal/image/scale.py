@@ -113,7 +113,7 @@ def _kernel_weights(
     pixels: np.ndarray, position: Any, kernel: Callable[[Any], Any], stretch: Any
 ) -> Any:
     """What each of some pixels weighs at positions in units of pixels."""
-    distance = jnp.abs(position - pixels.astype(position.dtype)[:, None])
+    distance = jnp.abs(position[None] - pixels.astype(position.dtype)[:, None])
     weights = kernel(distance / stretch)
     total = jnp.sum(weights, axis=0, keepdims=True)
     solid = jnp.abs(total) > 1000.0 * float(np.finfo(np.float32).eps)
@@ -132,6 +132,7 @@ def _area_weights(size: int, position: Any, inverse: Any) -> Any:
     """The share of each pixel in the part of the image that a pixel of the result covers."""
     pixels = jnp.arange(size, dtype=position.dtype)[:, None]
     reach = abs(inverse) / 2
+    position = position[None]
     upper = jnp.minimum(position + reach, pixels + 0.5)
     covered = jnp.maximum(upper - jnp.maximum(position - reach, pixels - 0.5), 0)
     total = jnp.sum(covered, axis=0, keepdims=True)

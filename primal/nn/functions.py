@@ -14,7 +14,7 @@ from primal.base.source import user_stacklevel
 from primal.ir.trace import Array
 from primal.lax import axis_index, axis_size, stop_gradient
 from primal.numpy import direct, tanh
-from primal.numpy.promotion import floating, promote_dtypes_inexact
+from primal.numpy.promotion import convert, floating, promote_dtypes_inexact
 from primal.numpy.reductions import mask_operand, split_axes
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import expm1, logistic, rsqrt, sub
@@ -312,18 +312,17 @@ def logsumexp(
     top = jnp.max(stop_gradient(real), axis, keepdims=True, initial=-jnp.inf)
     top = jnp.where(jnp.isfinite(top), top, 0)
     # Without promotion: the slope of a weakly typed array is not, as in JAX.
-    terms = jnp.exp(sub(array, top) if real is array else array - top)
+    terms = jnp.exp(sub(array, convert(top, array.dtype, top.weak_type)))
     if b is not None:
         terms = jnp.where(weights != 0, weights * terms, 0)
     total = jnp.sum(terms, axis, keepdims=True)
     signs = jnp.sign(total)
     if return_sign or (b is not None and total.dtype.kind != "c"):
-        size = jnp.abs(total)
-        out = jnp.log(size) + top
+        out = jnp.log(jnp.abs(total)) + top
         if not return_sign:
             out = jnp.where(signs < 0, jnp.nan, out)
     else:
-        out = jnp.log(total) + top
+        out = jnp.log(total) + convert(top, total.dtype, top.weak_type)
     if not keepdims:
         out, signs = _squeezed(out, axis), _squeezed(signs, axis)
     return (out, signs) if return_sign else out

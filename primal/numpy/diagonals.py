@@ -301,6 +301,6 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         return filled((x.aval.size, 0), 0, x.aval.dtype)
     if x.aval.dtype.kind in "iu":
         powers = np.array([small_exponent(e) for e in exponents], x.aval.dtype)
-        return power(getitem(x, (slice(None), None)), powers)
+        return power(getitem(x, (slice(None), None)), powers[None])
     out = stack([power(x, e) for e in exponents], axis=1)
     return convert(out, out.aval.dtype)

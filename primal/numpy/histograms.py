@@ -141,7 +141,8 @@ def histogram(
 
 def _binned(x: Any, edges: Any, w: Any) -> Array:
     n = edges.shape[0] - 1
-    place = searchsorted(edges, convert(x, edges.dtype), "right")
+    x = convert(x, edges.dtype)
+    place = searchsorted(edges, x, "right")
     place = where(x == edges[-1], n, place)
     # Bin 0 collects what lies below, bin n + 1 what lies above.
     return filled((n + 2,), 0, w.dtype).at[place].add(w)[1:-1]
@@ -187,7 +188,8 @@ def histogramdd(
     for i, b in enumerate(per_dim):
         column = points[:, i]
         e = histogram_bin_edges(column, b, None if range is None else range[i], weights)
-        place = searchsorted(e, convert(column, e.dtype), "right")
+        column = convert(column, e.dtype)
+        place = searchsorted(e, column, "right")
         places.append(where(column == e[-1], place - 1, place))
         edges.append(e)
         sizes.append(e.shape[0] + 1)

@@ -403,7 +403,7 @@ def cov(
     else:
         norm = norm_sum - ddof * total(weights * aweights) / norm_sum
     x = x - mean[:, None]
-    right = x if weights is None else x * convert(weights, x.dtype)
+    right = x if weights is None else x * convert(weights, x.dtype)[None]
     out = dot(x, conjugate(right).T) / norm
     return out[0, 0] if out.shape == (1, 1) else out
 

@@ -379,7 +379,8 @@ def multivariate_normal(
     else:
         factor = linalg.cholesky(spread)
     z = normal_of(typed, (*wanted, n), found)
-    return placed(centre + jnp.einsum("...ij,...j->...i", factor, z), None, out_sharding)
+    moved = jnp.einsum("...ij,...j->...i", factor, z)
+    return placed(jnp.broadcast_to(centre, moved.shape) + moved, None, out_sharding)
 
 
 @remembered

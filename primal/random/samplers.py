@@ -20,6 +20,8 @@ from primal.ops.choose import bitcast_convert_type, convert_element_type, max
 from primal.ops.elementwise import (
     add,
     bitwise_or,
+    complex,
+    div,
     mul,
     nextafter,
     rem,
@@ -189,8 +191,7 @@ def normal_of(typed: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         part = dtypes.to_real_dtype(dtype)
         both = split_typed(typed, 2)
         re, im = normal_of(both[0], shape, part), normal_of(both[1], shape, part)
-        root = literal(np.sqrt(np.array(2, part)), part)
-        return ((re + 1j * im) / root).astype(dtype)
+        return div(complex(re, im), literal(np.sqrt(np.array(2, part)), dtype))
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     u = uniform_of(typed, shape, dtype, jnp.asarray(low), jnp.ones((), dtype))
     return mul(literal(np.sqrt(2), dtype), erf_inv(u))

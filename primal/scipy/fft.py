@@ -17,7 +17,7 @@ from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.ops.types import canonical_axes, static_int
 from primal.runtime.refusals import in_words
-from primal.scipy.operands import inexact
+from primal.scipy.operands import inexact, of_parts
 
 
 def _operand(name: str, x: Any, type: int, norm: Any) -> Any:
@@ -47,19 +47,23 @@ def _axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
     return canonical_axes(f"primal.scipy.fft.{name}", tuple(axes), rank)
 
 
-def _turns(n: int, dtype: Any) -> tuple[Any, Any]:
+def _beside(x: Any, row: np.ndarray) -> Any:
+    """A row of numbers for the last axis of x, in its dtype and rank."""
+    return row.astype(x.dtype).reshape((1,) * (x.ndim - 1) + row.shape)
+
+
+def _turns(x: Any) -> tuple[Any, Any]:
     """cos and sin of πk/2n."""
+    n = x.shape[-1]
     angle = np.pi * np.arange(n) / (2 * n)
-    real = dtypes.to_real_dtype(dtype)
-    return np.cos(angle).astype(real), np.sin(angle).astype(real)
+    return _beside(x, np.cos(angle)), _beside(x, np.sin(angle))
 
 
 def _real_dct(x: Any) -> Any:
     """Of real numbers along the last axis: 2 Re(e^(-iπk/2n) FFT(v)[k])."""
-    n = x.shape[-1]
     v = jnp.concatenate([x[..., ::2], jnp.flip(x[..., 1::2], -1)], axis=-1)
     f = jnp.fft.fft(v, axis=-1)
-    c, s = _turns(n, x.dtype)
+    c, s = _turns(x)
     return 2 * (jnp.real(f) * c + jnp.imag(f) * s)
 
 
@@ -68,29 +72,29 @@ def _real_idct(y: Any) -> Any:
     n = y.shape[-1]
     mirrored = jnp.flip(y, -1)
     back = jnp.concatenate([jnp.zeros_like(y[..., :1]), mirrored[..., : n - 1]], axis=-1)
-    c, s = _turns(n, y.dtype)
-    f = ((y * c + back * s) + 1j * (y * s - back * c)) / 2
+    c, s = _turns(y)
+    f = of_parts(y * c + back * s, y * s - back * c) / 2
     v = jnp.real(jnp.fft.ifft(f, axis=-1))
     places = np.arange(n)
     return v[..., np.where(places % 2, n - 1 - places // 2, places // 2)]
 
 
-def _weights(n: int, dtype: Any) -> Any:
+def _weights(y: Any) -> Any:
     """What norm 'ortho' multiplies y[k] by."""
+    n = y.shape[-1]
     out = np.full(n, (2 * n) ** -0.5)
     out[0] = (4 * n) ** -0.5
-    return out.astype(dtypes.to_real_dtype(dtype))
+    return _beside(y, out)
 
 
 def _along(x: Any, axis: int, norm: Any, inverse: bool) -> Any:
     y = jnp.moveaxis(x, axis, -1)
-    n = y.shape[-1]
     if norm == "ortho" and inverse:
-        y = y / _weights(n, y.dtype)
+        y = y / _weights(y)
     fun = _real_idct if inverse else _real_dct
-    out = fun(jnp.real(y)) + 1j * fun(jnp.imag(y)) if y.dtype.kind == "c" else fun(y)
+    out = of_parts(fun(jnp.real(y)), fun(jnp.imag(y))) if y.dtype.kind == "c" else fun(y)
     if norm == "ortho" and not inverse:
-        out = out * _weights(n, y.dtype)
+        out = out * _weights(y)
     return jnp.moveaxis(out, -1, axis)
 
 

@@ -15,7 +15,7 @@ from primal.numpy.promotion import (
     from_literal,
     promote_dtypes_inexact,
 )
-from primal.ops.elementwise import convert_element_type
+from primal.ops.elementwise import complex, convert_element_type
 from primal.ops.special import polynomial
 
 T = TypeVar("T")
@@ -48,6 +48,15 @@ def _real(name: str, *args: Any, error: type[Exception]) -> list[Any]:
         broadcast_shapes(*[x.aval.shape for x in out])  # whose error comes first
         raise error(f"[{name}] expected real numbers, got {out[0].aval.dtype.name}.")
     return out
+
+
+def of_parts(re: Any, im: Any) -> Any:
+    """re + i·im of arrays of one shape and real dtype, complex64 of those below 32 bits.
+
+    As the sum of a product with 1j it would be a promotion, which the strict setting forbids.
+    """
+    real = dtypes.to_real_dtype(dtypes.to_complex_dtype(re.dtype))
+    return complex(re.astype(real), im.astype(real))
 
 
 def wide(name: str, x: Any) -> Any:

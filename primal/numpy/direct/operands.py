@@ -102,8 +102,12 @@ def elementwise(of_floats: bool = False, **by_kind: Callable[..., Any] | None) -
         run, wide = by_kind.get(_KINDS.get(dtype, dtype.kind)), dtype
         if of_floats and dtype.kind in "biu":
             run, wide = by_kind["f"], to_inexact_dtype(dtype)
-        if run is None or settings().numpy_rank_promotion != "allow":
+        if run is None:
             return None
+        if settings().numpy_rank_promotion != "allow":
+            ranks = {x.aval.ndim for x in args if type(x) is ArrayImpl}
+            if len(ranks - {0}) > 1:
+                return None
         if mixed or wide is not dtype:
             run = _of_dtypes(run, dtype, wide)
         if len(args) == 1 or all(type(x) is ArrayImpl for x in args):

@@ -24,6 +24,7 @@ from primal.numpy.promotion import (
     operand,
     promote_dtypes_inexact,
     to_shape,
+    with_rank,
 )
 from primal.numpy.ranges import eye
 from primal.numpy.reductions import sum as total
@@ -170,8 +171,8 @@ def _pinv_jvp(cutoff: Any, hermitian: bool, primals: Any, tangents: Any) -> Any:
     p = _pinv(x, cutoff, hermitian)
     m, n = x.shape[-2:]
     th, ph = adjoint(t), adjoint(p)
-    rows = eye(m, dtype=x.dtype) - matmul(x, p)
-    columns = eye(n, dtype=x.dtype) - matmul(p, x)
+    rows = with_rank(eye(m, dtype=x.dtype), x.ndim) - matmul(x, p)
+    columns = with_rank(eye(n, dtype=x.dtype), x.ndim) - matmul(p, x)
     change = (
         matmul(matmul(p, ph), matmul(th, rows))
         + matmul(matmul(columns, th), matmul(ph, p))

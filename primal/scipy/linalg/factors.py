@@ -429,7 +429,7 @@ def _triangular_form(t: Any, z: Any) -> Any:
         half = (a - d) / 2
         mu = half + jnp.sqrt(half * half + b * c)  # an eigenvalue less d: (mu, c) its vector
         size = jnp.sqrt(jnp.abs(mu) ** 2 + jnp.abs(c) ** 2)
-        size = jnp.where(split, size, 1)
+        size = jnp.where(split, size, 1).astype(t.dtype)
         p, q = jnp.where(split, mu / size, 1), jnp.where(split, c / size, 0)
         turn = jnp.stack([jnp.stack([jnp.conj(p), q]), jnp.stack([-q, p])])
         rows = product(turn, dynamic_slice(t, (m, 0), (2, n)))

@@ -20,7 +20,7 @@ from primal.lax.control import cond, fori_loop
 from primal.lax.convert import stop_gradient
 from primal.lax.dynamic import dynamic_update_slice
 from primal.numpy.linalg.factors import adjoint
-from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike
+from primal.numpy.promotion import ArrayLike, array_operand, check_arraylike, with_rank
 from primal.numpy.remembered import remembered
 from primal.ops.types import static_flag
 from primal.scipy.linalg.factors import complex_matrix, listed, matrices, product
@@ -87,7 +87,7 @@ def _expm(x: Any, triangular: bool, most: int) -> Any:
 def _pade(x: Any, m: int) -> tuple[Any, Any]:
     """The odd and even part of the numerator of exp's [m/m] approximant."""
     b = [math.comb(m, j) * math.factorial(2 * m - j) / math.factorial(2 * m) for j in range(m + 1)]
-    unit = jnp.eye(x.shape[-1], dtype=x.dtype)
+    unit = with_rank(jnp.eye(x.shape[-1], dtype=x.dtype), x.ndim)
     x2 = product(x, x)
     x4 = product(x2, x2)
     x6 = product(x4, x2)

@@ -10,10 +10,10 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike
+from primal.numpy.promotion import ArrayLike, with_rank
 from primal.ops.types import canonical_axes
 from primal.runtime.refusals import in_words
-from primal.scipy.operands import inexact
+from primal.scipy.operands import inexact, of_parts
 from primal.scipy.signal.trends import detrend as without_trend
 
 _COSINES = {
@@ -158,12 +158,13 @@ def _spectral(
             parts = detrend(parts)
         elif detrend:
             parts = without_trend(parts, axis=-1, type=detrend)
-        parts = parts * weights
+        parts = parts * with_rank(jnp.asarray(weights, parts.dtype), parts.ndim)
         return jnp.fft.rfft(parts, points) if onesided else jnp.fft.fft(parts, points)
 
     first = transformed(x)
     norm = jnp.sum(weights) ** 2 if scaling == "spectrum" else fs * jnp.sum(weights**2)
     out = first
+    norm = jnp.asarray(norm if power else jnp.sqrt(norm), out.dtype)
     if power:
         out = jnp.conj(first) * (first if y is None else transformed(y)) / norm
         if onesided:
@@ -172,9 +173,9 @@ def _spectral(
             twice[0] = 1
             if points % 2 == 0:
                 twice[-1] = 1
-            out = out * twice.astype(real)
+            out = out * with_rank(jnp.asarray(twice, out.dtype), out.ndim)
     else:
-        out = out / jnp.sqrt(norm)
+        out = out / norm
     times = np.arange(n / 2, total - n / 2 + 1, step)
     if boundary is not None:
         times = times - n / 2
@@ -243,7 +244,7 @@ def csd(
     if average == "mean":
         return f, jnp.mean(p, axis=-1)
     if p.dtype.kind == "c":
-        middle = jnp.median(jnp.real(p), axis=-1) + 1j * jnp.median(jnp.imag(p), axis=-1)
+        middle = of_parts(jnp.median(jnp.real(p), axis=-1), jnp.median(jnp.imag(p), axis=-1))
     else:
         middle = jnp.median(p, axis=-1)
     return f, middle / _median_bias(p.shape[-1])
@@ -360,7 +361,8 @@ def istft(
     if weights.shape[0] != n:
         raise ValueError(f"window must have length of {n}")
     parts = jnp.fft.irfft(z, points) if input_onesided else jnp.fft.ifft(z, points)
-    parts = parts[..., :n] * (weights * jnp.sum(weights))
+    scaled = jnp.asarray(weights * jnp.sum(weights), parts.dtype)
+    parts = parts[..., :n] * with_rank(scaled, parts.ndim)
     places = np.arange(count)[:, None] * step + np.arange(n)
     length = n + (count - 1) * step
     x = jnp.zeros((*parts.shape[:-2], length), parts.dtype).at[..., places].add(parts)
@@ -368,7 +370,7 @@ def istft(
     norm = jnp.zeros(length, squares.dtype).at[places].add(squares)
     if boundary:
         x, norm = x[..., n // 2 : length - n // 2], norm[n // 2 : length - n // 2]
-    x = x / jnp.where(norm > 1e-10, norm, 1)
+    x = x / with_rank(jnp.where(norm > 1e-10, norm, 1).astype(x.dtype), x.ndim)
     if x.ndim > 1:
         x = jnp.moveaxis(x, -1, time - 1 if freq < time else time)
     times = np.arange(x.shape[0]).astype(norm.dtype)

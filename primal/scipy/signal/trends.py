@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import primal.numpy as jnp
-from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops.types import canonical_axes
@@ -56,6 +55,7 @@ def _without_line(x: Any) -> Any:
     """x less its projection on 1 and on the centred points, which are orthogonal."""
     n = x.shape[-1]
     steps = np.arange(n) - (n - 1) / 2
-    unit = (steps / max(np.sqrt(np.sum(steps**2)), 1e-30)).astype(dtypes.to_real_dtype(x.dtype))
+    unit = (steps / max(np.sqrt(np.sum(steps**2)), 1e-30)).astype(x.dtype)
+    unit = unit.reshape((1,) * (x.ndim - 1) + (n,))
     x = x - jnp.mean(x, axis=-1, keepdims=True)
     return x - jnp.sum(x * unit, axis=-1, keepdims=True) * unit

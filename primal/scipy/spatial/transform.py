@@ -282,7 +282,8 @@ class Rotation(NamedTuple):
         >>> Rotation.from_quat(jnp.array([1.0, 2.0, 2.0, 4.0])).inv().as_quat()
         Array([-0.2, -0.4, -0.4,  0.8], dtype=float32)
         """
-        return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
+        q = self.quat
+        return Rotation(jnp.concatenate([-q[..., :3], q[..., 3:]], -1))
 
     def magnitude(self) -> Any:
         """The angles of the rotations, from 0 to π.

@@ -20,7 +20,7 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.special import normal, tables
 from primal.ops.special.error import squared
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, of_parts, real_inexact, strong
 from primal.scipy.special.doubles import in_doubles
 
 _ROOT_PI = math.sqrt(math.pi)
@@ -61,7 +61,7 @@ def _wofz(z: Any) -> Any:
     safe_x, safe_y = jnp.where(lower & finite, x, 0), jnp.where(lower & finite, y, 0)
     size = jnp.exp((safe_y - safe_x) * (safe_y + safe_x))
     phase = -2 * safe_x * safe_y
-    gauss = size * (jnp.cos(phase) + 1j * jnp.sin(phase))
+    gauss = of_parts(size * jnp.cos(phase), size * jnp.sin(phase))
     out = jnp.where(lower, 2 * gauss - w, w)
     nan = jnp.isnan(x) | jnp.isnan(y)
     limit = jnp.where(nan, jnp.full_like(out, complex(math.nan, math.nan)), jnp.zeros_like(out))
@@ -83,7 +83,7 @@ def wofz(z: ArrayLike) -> Array:
     Array(0.4275836+0.j, dtype=complex64)
     """
     (z,) = inexact("wofz", z)
-    z = z if z.dtype.kind == "c" else z + 0j
+    z = z if z.dtype.kind == "c" else of_parts(z, jnp.zeros_like(z))
     return _wofz(jnp.asarray(z, z.dtype))
 
 

@@ -15,7 +15,7 @@ from primal.ir.trace import Array
 from primal.lax import stop_gradient
 from primal.numpy.direct.operands import elementwise
 from primal.numpy.nonzeros import concrete
-from primal.numpy.promotion import ArrayLike, operand
+from primal.numpy.promotion import ArrayLike, operand, with_rank
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
@@ -489,7 +489,8 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     (a,) = real_inexact("multigammaln", a)
     halves = jnp.arange(count, dtype=a.dtype) / 2
     constant = 0.25 * count * (count - 1) * math.log(math.pi)
-    return jnp.sum(ops.lgamma(jnp.expand_dims(a, -1) - halves), axis=-1) + constant
+    terms = jnp.expand_dims(a, -1) - with_rank(halves, a.ndim + 1)
+    return jnp.sum(ops.lgamma(terms), axis=-1) + constant
 
 
 @in_words

@@ -21,7 +21,15 @@ from primal.numpy.remembered import remembered_as
 from primal.ops import special as ops
 from primal.ops.elementwise import reduce_precision
 from primal.ops.special import tables
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
+from primal.scipy.operands import (
+    digits,
+    horner,
+    inexact,
+    of_parts,
+    real_inexact,
+    strong,
+    wide,
+)
 from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.faddeeva import wofz
 
@@ -247,10 +255,11 @@ def _fresnel(x: Any) -> Any:
     # C + iS = (1 + i)/2 (1 - exp(iπx²/2) w((1 + i) √π/2 x)).
     large = jnp.where(near | _far(x), 2, size)
     phase = _fresnel_phase(large)
-    w = wofz((1 + 1j) * (math.sqrt(math.pi) / 2) * large)
-    both = (0.5 + 0.5j) * (1 - (jnp.cos(phase) + 1j * jnp.sin(phase)) * w)
-    s = jnp.where(near, s, jnp.imag(both))
-    c = jnp.where(near, c, jnp.real(both))
+    z = math.sqrt(math.pi) / 2 * large
+    w = wofz(of_parts(z, z))
+    both = (0.5 + 0.5j) * (1 - of_parts(jnp.cos(phase), jnp.sin(phase)) * w)
+    s = jnp.where(near, s, jnp.imag(both).astype(x.dtype))
+    c = jnp.where(near, c, jnp.real(both).astype(x.dtype))
     s, c = (jnp.where(_far(x), 0.5, v) for v in (s, c))
     nan = jnp.isnan(x)
     return tuple([jnp.where(nan, x, jnp.copysign(v, x)).astype(x.dtype) for v in (s, c)])

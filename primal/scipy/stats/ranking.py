@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import primal.numpy as jnp
 from primal.api.vectorize import vmap
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike, check_arraylike
+from primal.numpy.promotion import ArrayLike, check_arraylike, with_rank
 from primal.ops.types import canonical_axes
 from primal.runtime.refusals import in_words
 from primal.scipy.operands import inexact
@@ -72,7 +72,7 @@ def mode(
         [jnp.ones_like(ordered[..., :1], bool), ordered[..., 1:] != ordered[..., :-1]], axis=-1
     )
     # The length of each run, from the places where runs begin and the counts after them.
-    place = jnp.arange(x.shape[-1])
+    place = with_rank(jnp.arange(x.shape[-1]), x.ndim)
     begun = jnp.maximum.accumulate(jnp.where(start, place, 0), axis=-1)
     length_so_far = place - begun + 1
     best = jnp.argmax(length_so_far, axis=-1, keepdims=True)
