@@ -35,6 +35,12 @@ class Array(Typed):
     __slots__ = ()
     __array_priority__ = 100
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(
+            "[Array] expected primal.numpy.array to make one: primal.Array is what arrays and traced "
+            "values are instances of, not what makes them."
+        )
+
     if TYPE_CHECKING:  # what type checkers are to know of the methods installed later
 
         def __add__(self, other: Any) -> Array: ...

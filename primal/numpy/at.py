@@ -52,7 +52,7 @@ class IndexUpdateHelper:
         return IndexUpdateRef(self.array, index)
 
     def __repr__(self) -> str:
-        return f"IndexUpdateHelper({self.array!r})"
+        return f"_IndexUpdateHelper({self.array!r})"
 
 
 class IndexUpdateRef:
@@ -75,7 +75,7 @@ class IndexUpdateRef:
         self.index = index
 
     def __repr__(self) -> str:
-        return f"IndexUpdateRef({self.array!r}, {self.index!r})"
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(
         self,

@@ -51,6 +51,12 @@ def test_trees_of_arrays_are_pickled():
     assert all((x == y).all() for x, y in zip(leaves[:2], primal.tree.leaves(tree), strict=False))
 
 
+def test_the_type_of_arrays_makes_none():
+    for given in ((), ((2,),)):
+        with pytest.raises(TypeError, match=r"\[Array\] expected primal.numpy.array"):
+            primal.Array(*given)
+
+
 def test_tracers_are_not_pickled():
     with pytest.raises(primal.errors.ConcretizationTypeError):
         primal.jit(lambda x: pickle.dumps(x) and x)(1.0)

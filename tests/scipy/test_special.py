@@ -302,6 +302,8 @@ def test_the_slope_of_log_ndtr_far_below() -> None:
     np.testing.assert_allclose(got[3:], want / np.sqrt(2 * np.pi), 5e-6)
     far = x[:3].astype(float)
     np.testing.assert_allclose(got[:3], -far - 1 / far + 2 / far**3, 2e-6)
+    for end, slope in ((-3e38, 3e38), (-np.inf, np.inf), (np.inf, 0)):
+        assert float(primal.grad(special.log_ndtr)(end)) == np.float32(slope)
 
 
 def test_integral_sine_and_cosine() -> None:

@@ -96,13 +96,13 @@ def _log_ndtr(x: Any) -> Any:
 def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
     z = x * _ROOT_HALF
-    most = float(jnp.finfo(x.dtype).max) / 4
+    most = digits(x, 1 << 12, 1 << 27)
     far = jnp.where(x > 0, z, -z)  # at 0 with the derivative of the branch that counts there
     w = scaled_erfc(jnp.where(far < most, far, most))
-    # φ(x)/Φ(x), over √(2/π): 1/w below, with the Gaussian on both sides above.
+    # φ(x)/Φ(x), over √(2/π): 1/w below, with the Gaussian on both sides above; -x far below.
     level = gauss(x)
-    slope = jnp.where(x > 0, level / (2 - w * level), 1 / w)
-    slope = jnp.where(jnp.isnan(x), x, slope * math.sqrt(2 / math.pi))
+    slope = jnp.where(x > 0, level / (2 - w * level), 1 / w) * math.sqrt(2 / math.pi)
+    slope = jnp.where(z > -most, slope, -x)
     return _log_ndtr(x), dx * slope
 
 

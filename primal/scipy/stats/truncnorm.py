@@ -37,13 +37,15 @@ def _log_mass(a: Array, b: Array) -> Array:
 
 
 def _narrow(low: Array, high: Array) -> Array:
-    """log of ∫ φ(m + t) dt over |t| < r, φ(m + t) = φ(m)·exp(-m·t - t²/2)."""
-    middle, radius = (low + high) / 2, (high - low) / 2
+    """log of ∫ φ(m + t) dt over |t| < r, φ(m + t) = φ(m)·exp(-m·t - t²/2); of nothing, without a
+    slope, as that would be an infinite one times the exponential's 0."""
+    empty = high == low
+    middle, radius = (low + high) / 2, jnp.where(empty, 1, (high - low) / 2)
     total = sum(
         weight * jnp.exp(-0.5 * (at := radius * point) * at) * jnp.cosh(middle * at)
         for point, weight in _POINTS
     )
-    return norm.logpdf(middle) + jnp.log(2 * radius * total)
+    return jnp.where(empty, -jnp.inf, norm.logpdf(middle) + jnp.log(2 * radius * total))
 
 
 def _checked(out: Array, a: Array, b: Array) -> Array:
