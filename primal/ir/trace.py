@@ -37,8 +37,8 @@ class Array(Typed):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError(
-            "[Array] expected primal.numpy.array to make one: primal.Array is what arrays and traced "
-            "values are instances of, not what makes them."
+            "[Array] expected primal.numpy.array to make one: primal.Array is what arrays and "
+            "traced values are instances of."
         )
 
     if TYPE_CHECKING:  # what type checkers are to know of the methods installed later

@@ -59,7 +59,9 @@ def split_axes(name: str, axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[
     given = (axis,) if isinstance(axis, str) else axes_given(axis)
     names = tuple([a for a in given if isinstance(a, str)])
     if len(set(names)) < len(names):
-        raise ValueError(f"[{name}] expected distinct axes, got {given}: duplicate value")
+        raise ValueError(
+            f"[{name}] expected distinct axes, got {given}: duplicate value in 'axis'."
+        )
     return as_axes(name, [a for a in given if not isinstance(a, str)], ndim), names
 
 

@@ -53,7 +53,11 @@ def check_dtype(name: str, aval: Aval, kinds: tuple[Any, ...]) -> None:
     if not any(dtypes.issubdtype(aval.dtype, k) for k in kinds):
         wanted = " or ".join(k.__name__ for k in kinds)
         article = "an" if wanted[0] in "aeiou" else "a"
-        raise TypeError(f"[{name}] expected {article} {wanted} dtype, got {aval.dtype.name}.")
+        have = aval.dtype.name
+        raise TypeError(
+            f"[{name}] expected {article} {wanted} dtype, got {have}: {name} does not accept dtype "
+            f"{have}. Convert with astype."
+        )
 
 
 def nary(name: str, *kinds: Any, out: Callable[[Any], Any] | None = None) -> Rule:
@@ -192,7 +196,9 @@ def canonical_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
             )
         out.append(a % ndim)
     if len(set(out)) != len(out):
-        raise ValueError(f"[{name}] expected distinct axes, got {tuple(axes)}: duplicate value")
+        raise ValueError(
+            f"[{name}] expected distinct axes, got {tuple(axes)}: duplicate value in 'axis'."
+        )
     return tuple(out)
 
 

@@ -545,7 +545,8 @@ def test_slopes_of_normal_numbers_cut_to_narrow_intervals() -> None:
 def test_slopes_of_normal_numbers_at_the_ends_of_the_interval() -> None:
     """Where nothing is below or above: the logarithm's is none, as beyond."""
     density = float(stats.truncnorm.pdf(1.0, -1.0, 1.0))
-    for function, at, want in (("cdf", -1, 0), ("cdf", 1, density), ("sf", 1, 0), ("logcdf", -1, 0)):
+    ends = ("cdf", -1, 0), ("cdf", 1, density), ("sf", 1, 0), ("logcdf", -1, 0)
+    for function, at, want in ends:
         f = getattr(stats.truncnorm, function)
         assert float(primal.grad(f)(float(at), -1.0, 1.0)) == pytest.approx(want)
 
