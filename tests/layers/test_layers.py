@@ -5,6 +5,7 @@ files where third parties enter, and the length of files.
 """
 
 import ast
+import functools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -48,7 +49,8 @@ MAX_LINES = 600
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
 
 
-def imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str, bool]]:
+@functools.cache
+def imports(source: str, module: str) -> list[tuple[int, str, bool]]:
     """Every import as (line, dotted target, is it inside a function), TYPE_CHECKING's included.
 
     `from a.b import c` counts as `a.b.c`: whether c is a module or a name, its layer is the same.
@@ -67,7 +69,7 @@ def imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str, bool]]:
                 yield child.lineno, target, inside
             yield from visit(child, inside or isinstance(child, FUNCTIONS))
 
-    return visit(tree, False)
+    return list(visit(ast.parse(source), False))
 
 
 def _dynamic(call: ast.Call) -> str | None:
@@ -90,7 +92,7 @@ def faults(source: str, path: str) -> list[str]:
     found = []
     if not facade and layer not in RANK:
         found.append(f"{path}: `{layer}` is not one of the layers")
-    for line, target, inside in imports(ast.parse(source), module):
+    for line, target, inside in imports(source, module):
         top, _, rest = target.partition(".")
         other = rest.partition(".")[0]
         if top in ENTRY and path != ENTRY[top]:
@@ -151,7 +153,7 @@ def test_no_ring_of_modules() -> None:
     known = {path.removesuffix(".py").replace("/", "."): text for path, text in files().items()}
     graph = {}
     for module, source in known.items():
-        targets = {target for _, target, inside in imports(ast.parse(source), module) if not inside}
+        targets = {target for _, target, inside in imports(source, module) if not inside}
         graph[module] = {named(target, known) for target in targets} - {None, module}
     assert cycles(graph) == []
 

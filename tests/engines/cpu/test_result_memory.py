@@ -21,9 +21,14 @@ F4 = np.dtype(np.float32)
 SIZE = 1 << 18  # a megabyte
 
 
-@pytest.fixture(autouse=True)
-def nothing_kept():
+@pytest.fixture(autouse=True, scope="module")
+def no_garbage():
+    """What other tests left in rings; to look for it takes half a second."""
     gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(no_garbage):
     extension.drop_memory()
     yield
     extension.drop_memory()
