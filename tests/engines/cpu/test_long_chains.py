@@ -28,6 +28,7 @@ Function = Callable[[Array], Array]
 N = 60
 X = np.ones((N, N), np.float32)
 SHORT, TIMES = 12, 3
+LONG = 1_100
 
 STEPS: dict[str, Function] = {
     "shared": lambda x: x * x + x,
@@ -154,3 +155,28 @@ def test_chains(move: str, step: str) -> None:
     """Each movement and each step once; sources and forms are drawn."""
     number = zlib.crc32(f"{move} {step}".encode())
     is_linear(step, sorted(SOURCES)[number % 4], move, sorted(FORMS)[number // 4 % 5])
+
+
+@pytest.mark.parametrize("form", ["gradient", "loop", "choice"])
+def test_length_is_not_depth(form: str) -> None:
+    """Nothing recurs along a program, which Python allows a thousand times."""
+    assert sys.getrecursionlimit() <= LONG
+
+    def chain(x: Array) -> Array:
+        for _ in range(LONG):
+            x = x * x - 0.5
+        return x
+
+    planned(FORMS[form](chain, lambda x: x), [X], "chain")
+    if form == "gradient":  # op by op
+        assert np.isfinite(primal.grad(chain)(0.1))
+
+
+def test_jitted_functions_call_each_other_sixty_deep() -> None:
+    def nested(x: Array) -> Array:
+        return jnp.sin(x)
+
+    for _ in range(60):
+        nested = primal.jit(lambda x, inner=nested: inner(x) * 1.01)
+    assert np.isclose(primal.grad(nested)(0.0), 1.01**60)
+    planned(primal.vmap(primal.grad(nested)), [X[0]], "nested")
