@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _imp
 import contextvars
 import functools
 import threading
@@ -45,12 +46,13 @@ def unbroken(function: Callable[[], T]) -> T:
     """`function()`, for which the main thread waits: Ctrl-C ends the wait, and not the call.
 
     So are extensions imported: one made with pybind11 that is interrupted raises an ImportError,
-    and some of its types cannot be made a second time.
+    and some of its types cannot be made a second time. Within a finder of `sys.meta_path` they are
+    imported at once: Python holds the lock there that another thread's import waits for.
 
     >>> unbroken(lambda: 1 + 1)
     2
     """
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or _imp.lock_held():
         return function()
     found: list[T] = []
     failed: list[BaseException] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _imp
 import subprocess
 import sys
 import threading
@@ -136,3 +137,12 @@ print(primal.tree.leaves({"b": [1], "a": 2}))
     for run in runs:
         out, err = run.communicate(timeout=60)
         assert out == "[2, 1]\n", err
+
+
+def test_a_finder_of_modules_may_load_extensions() -> None:
+    """It runs with the lock of imports held, for which an import in another thread would wait."""
+    _imp.acquire_lock()
+    try:
+        assert unbroken(threading.current_thread) is threading.main_thread()
+    finally:
+        _imp.release_lock()
