@@ -27,6 +27,7 @@ SMALL, EVERY = 9 << 23, 8
 BEFORE = ("outer", "known", "laid")
 """Items that come before the turns."""
 Items = tuple[Any, ...]
+Strips = tuple[Int, Int, str, int]
 
 
 class Writer:
@@ -217,41 +218,17 @@ class Writer:
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"
 
-    def turns(self, strips: tuple[Int, Int, str, int] | None = None) -> str:
+    def turns(self, strips: Strips | None = None) -> str:
         """All turns, of some elements after the others: how many there were.
 
         `strips`: the first element and the last, turns before, and how many vectors go together.
         """
-        spec, c, firsts = self.spec, self.c, [*self.firsts]
+        spec, c = self.spec, self.c
         # What was read for other vectors does not reach here.
         self.parts, self.spreads = {}, {}
-        tag = f".{strips[3]}" if strips else ""
-        self.tag = tag
-        if strips:
-            start, stop, past, self.together = strips
-            top, some = c.block, start.test("slt", stop)
-            c.do(f"br i1 {some}, label %strip{tag}, label %done{tag}")
-            c.start(f"strip{tag}")
-            c.do(f"%e{tag} = phi i64 [ {start.name}, %{top} ], [ %beyond{tag}, %further{tag} ]")
-            c.do(f"%past{tag} = phi i64 [ {past}, %{top} ], [ %sum{tag}, %further{tag} ]")
-            c.do(f"%beyond{tag} = add nsw i64 %e{tag}, {self.lanes * self.together}")
-            left = (stop - Int(c, f"%e{tag}")).least(self.lanes * self.together)
-            c.lanes = self.lanes
-            self.masks = [
-                lanes_before(c, (left - k * self.lanes).most(0)) for k in range(self.together)
-            ]
-            c.lanes = 1
-        for kind, number, dtype, at in [i for i in spec.items if i[0] in BEFORE]:
-            if kind == "known":
-                self.known(number, dtype, at)
-            elif kind == "laid":
-                self.shuffle(number, dtype, at)
-            elif number in self.wide:
-                self.take_all(number, dtype, self.strip(number, dtype, at))
-        for k, (dtype, at, number, *_) in enumerate(spec.carries):
-            if number in self.wide:
-                self.take_all(number, dtype, self.strip(number, dtype, at))
-                firsts[k] = self.parts[number]
+        tag = self.tag = f".{strips[3]}" if strips else ""
+        top = self.begin_strip(strips) if strips else ""
+        firsts = self.read_first()
         types = [self.type(dtype, number) for dtype, _, number, *_ in spec.carries]
         lasts = [self.strip(number, dtype, at + 2) for dtype, at, number, *_ in spec.carries]
         shown = [self.place(seen) if seen else "" for *_, seen in spec.carries]
@@ -261,12 +238,106 @@ class Writer:
         before = c.block
         c.do(f"br i1 {self.begin}, label %turn{tag}, label %over{tag}")
         c.start(f"turn{tag}")
-        at_phi = len(c.lines)
-        count = sum([len(first) for first in firsts])
         # Careful code of strips takes the turns as any other does while no number is small.
         fading = [n for dtype, _, n, *_ in spec.carries if dtype == "f4" and n in self.wide]
-        picks = bool(fading) and self.module.careful
-        c.lines.extend([""] * (1 + count + len(pointers) + picks))
+        picks = fading if self.module.careful else []
+        # What a turn begins with is written once it is known what the one before ends with.
+        at_phis, count = len(c.lines), sum([len(first) for first in firsts])
+        c.lines.extend([""] * (1 + count + len(pointers) + bool(picks)))
+        slow = self.turn(shown, picks)
+        going = self.goes_on()
+        if spec.advances:
+            c.do(f"call void {self.advance}({self.lists})")
+        moved = [c.new(f"getelementptr i8, ptr %q{k}{tag}, i64 {stride}")
+                 for k, stride in enumerate(strides)]  # fmt: skip
+        following = c.new(f"add nsw i64 %i{tag}, 1")
+        rest = c.new(f"and i64 {following}, {self.period}")
+        due = c.new(f"icmp eq i64 {rest}, 0")
+        self.look(due, f"look{tag}", f"next{tag}")
+        if spec.again is None:
+            going = c.new(f"icmp slt i64 {following}, {self.trips}")
+        c.do(f"br i1 {going}, label %turn{tag}, label %over{tag}")
+        news = [self.all_of(new) for _, _, _, new, _ in spec.carries]
+        carried = [
+            (f"%c{number}.{k}{tag}", t, *pair)
+            for (_, _, number, *_), t, first, new in zip(
+                spec.carries, types, firsts, news, strict=True
+            )
+            for k, pair in enumerate(zip(first, new, strict=True))
+        ]
+        walked = enumerate(zip(pointers, moved, strict=True))
+        phis = [(f"%i{tag}", "i64", "0", following), *carried,
+                *[(f"%q{k}{tag}", "ptr", *pair) for k, pair in walked],
+                *[(f"%slow{tag}", "i1", "false", slow)] * bool(picks)]  # fmt: skip
+        for k, (value, t, first, new) in enumerate(phis):
+            c.lines[at_phis + k] = (
+                f"  {value} = phi {t} [ {first}, %{before} ], [ {new}, %next{tag} ]"
+            )
+        c.start(f"over{tag}")
+        turns = c.new(f"phi i64 [ 0, %{before} ], [ {following}, %next{tag} ]")
+        ends = iter([
+            c.new(f"phi {t} [ {first}, %{before} ], [ {new}, %next{tag} ]")
+            for _, t, first, new in carried
+        ])  # fmt: skip
+        for (dtype, _, number, *_), place, first in zip(
+            spec.carries, lasts, firsts, strict=True
+        ):
+            self.put_all(number, dtype, [next(ends) for _ in first], place)
+        return self.next_strip(strips, top, turns) if strips else turns
+
+    def begin_strip(self, strips: Strips) -> str:
+        """The loop over strips, whose body begins here: the block before it."""
+        c, tag = self.c, self.tag
+        start, stop, past, self.together = strips
+        top, some = c.block, start.test("slt", stop)
+        c.do(f"br i1 {some}, label %strip{tag}, label %done{tag}")
+        c.start(f"strip{tag}")
+        c.do(f"%e{tag} = phi i64 [ {start.name}, %{top} ], [ %beyond{tag}, %further{tag} ]")
+        c.do(f"%past{tag} = phi i64 [ {past}, %{top} ], [ %sum{tag}, %further{tag} ]")
+        c.do(f"%beyond{tag} = add nsw i64 %e{tag}, {self.lanes * self.together}")
+        left = (stop - Int(c, f"%e{tag}")).least(self.lanes * self.together)
+        c.lanes = self.lanes
+        self.masks = [
+            lanes_before(c, (left - k * self.lanes).most(0)) for k in range(self.together)
+        ]
+        c.lanes = 1
+        return top
+
+    def next_strip(self, strips: Strips, top: str, turns: str) -> str:
+        """The end of that loop, behind the turns of a strip: how many turns all took."""
+        c, tag, (_, stop, past, _) = self.c, self.tag, strips
+        # Few turns of many strips are looked between too, as often as many of one.
+        c.do(f"%sum{tag} = add nsw i64 %past{tag}, {turns}")
+        crossed = c.new(f"xor i64 %sum{tag}, %past{tag}")
+        due = c.new(f"icmp ugt i64 {crossed}, {self.period}")
+        self.look(due, f"between{tag}", f"further{tag}")
+        more = Int(c, f"%beyond{tag}").test("slt", stop)
+        c.do(f"br i1 {more}, label %strip{tag}, label %done{tag}")
+        c.start(f"done{tag}")
+        return str(c.new(f"phi i64 [ {past}, %{top} ], [ %sum{tag}, %further{tag} ]"))
+
+    def read_first(self) -> list[list[str]]:
+        """What comes before the turns; what the first one begins with, of each carry."""
+        for kind, number, dtype, at in [i for i in self.spec.items if i[0] in BEFORE]:
+            if kind == "known":
+                self.known(number, dtype, at)
+            elif kind == "laid":
+                self.shuffle(number, dtype, at)
+            elif number in self.wide:
+                self.take_all(number, dtype, self.strip(number, dtype, at))
+        firsts = [*self.firsts]
+        for k, (dtype, at, number, *_) in enumerate(self.spec.carries):
+            if number in self.wide:
+                self.take_all(number, dtype, self.strip(number, dtype, at))
+                firsts[k] = self.parts[number]
+        return firsts
+
+    def turn(self, shown: list[str], picks: list[int]) -> str:
+        """The body, on what a turn begins with: whether numbers have become small (`picked`).
+
+        `shown`: where carries are to be seen in memory by what is walked.
+        """
+        spec, tag = self.spec, self.tag
         for (dtype, _, number, _, _), place in zip(spec.carries, shown, strict=True):
             if number in self.wide:
                 parts = range(len(self.parts[number]))
@@ -278,75 +349,24 @@ class Writer:
         for k, (dtype, numbers, _) in enumerate(spec.slices):
             for e, number in enumerate(numbers):
                 self.take_all(number, dtype, self.beyond(f"%q{k}{tag}", e, dtype))
-        slow = self.picked(fading, tag) if picks else ""
+        slow = self.picked(picks, tag) if picks else ""
         if not picks:
             self.items(spec.items)
         for k, (dtype, numbers, _) in enumerate(spec.pieces):
             for e, number in enumerate(numbers):
                 place = self.beyond(f"%q{len(spec.slices) + k}{tag}", e, dtype)
                 self.put_all(number, dtype, self.all_of(number), place)
+        return slow
+
+    def goes_on(self) -> str:
+        """Whether there is another turn, where that is computed."""
+        spec, c = self.spec, self.c
         if spec.again is None:
-            going = ""
-        elif spec.again < 0:
+            return ""
+        if spec.again < 0:
             byte = c.new(f"load i8, ptr {self.place(9)}")
-            going = c.new(f"icmp ne i8 {byte}, 0")
-        else:
-            going = self.element("b1", self.values[spec.again])
-        if spec.advances:
-            c.do(f"call void {self.advance}({self.lists})")
-        moved = [
-            c.new(f"getelementptr i8, ptr %q{k}{tag}, i64 {stride}")
-            for k, stride in enumerate(strides)
-        ]
-        following = c.new(f"add nsw i64 %i{tag}, 1")
-        rest = c.new(f"and i64 {following}, {self.period}")
-        due = c.new(f"icmp eq i64 {rest}, 0")
-        self.look(due, f"look{tag}", f"next{tag}")
-        if spec.again is None:
-            going = c.new(f"icmp slt i64 {following}, {self.trips}")
-        c.do(f"br i1 {going}, label %turn{tag}, label %over{tag}")
-        c.lines[at_phi] = f"  %i{tag} = phi i64 [ 0, %{before} ], [ {following}, %next{tag} ]"
-        news = [self.all_of(new) for _, _, _, new, _ in spec.carries]
-        carried = [
-            (f"%c{number}.{k}{tag}", t, *pair)
-            for (_, _, number, *_), t, first, new in zip(
-                spec.carries, types, firsts, news, strict=True
-            )
-            for k, pair in enumerate(zip(first, new, strict=True))
-        ]
-        for k, (value, t, first, new) in enumerate(carried):
-            c.lines[at_phi + 1 + k] = (
-                f"  {value} = phi {t} [ {first}, %{before} ], [ {new}, %next{tag} ]"
-            )
-        for k, (first, new) in enumerate(zip(pointers, moved, strict=True)):
-            c.lines[at_phi + 1 + count + k] = (
-                f"  %q{k}{tag} = phi ptr [ {first}, %{before} ], [ {new}, %next{tag} ]"
-            )
-        if picks:
-            at = at_phi + 1 + count + len(pointers)
-            c.lines[at] = f"  %slow{tag} = phi i1 [ false, %{before} ], [ {slow}, %next{tag} ]"
-        c.start(f"over{tag}")
-        turns = c.new(f"phi i64 [ 0, %{before} ], [ {following}, %next{tag} ]")
-        ends = [
-            c.new(f"phi {t} [ {first}, %{before} ], [ {new}, %next{tag} ]")
-            for _, t, first, new in carried
-        ]
-        following_ends = iter(ends)
-        for (dtype, _, number, *_), place, first in zip(
-            spec.carries, lasts, firsts, strict=True
-        ):
-            self.put_all(number, dtype, [next(following_ends) for _ in first], place)
-        if strips:
-            # Few turns of many strips are looked between too, as often as many of one.
-            c.do(f"%sum{tag} = add nsw i64 %past{tag}, {turns}")
-            crossed = c.new(f"xor i64 %sum{tag}, %past{tag}")
-            due = c.new(f"icmp ugt i64 {crossed}, {self.period}")
-            self.look(due, f"between{tag}", f"further{tag}")
-            more = Int(c, f"%beyond{tag}").test("slt", stop)
-            c.do(f"br i1 {more}, label %strip{tag}, label %done{tag}")
-            c.start(f"done{tag}")
-            turns = c.new(f"phi i64 [ {past}, %{top} ], [ %sum{tag}, %further{tag} ]")
-        return turns
+            return str(c.new(f"icmp ne i8 {byte}, 0"))
+        return self.element("b1", self.values[spec.again])
 
     def look(self, due: str, block: str, following: str) -> None:
         """Where a look for signals is due, it, in that block; the end where it, or another thread,
