@@ -136,6 +136,20 @@ def test_one_row_that_waits_for_its_sum() -> None:
         assert len(made.plan.fused) == (n <= 32), n
 
 
+def test_parts_of_a_greater_array() -> None:
+    """What is read of it each turn are parts; it is no measure of a turn's work."""
+
+    def f(c: Any, a: Any) -> list[Any]:
+        def turn(i: Any, c: Any) -> Any:
+            new, _ = neighbours(c * a[:6, ::8], a[6:, 3:8])
+            return jnp.clip(new, -9, 9)
+
+        return [lax.fori_loop(0, 5, turn, c)]
+
+    made = agree(f, numbers("f4", 6, 5), numbers("f4", 12, 40))
+    assert {type(found) for found in made.plan.fused.values()} == {Vectors}
+
+
 def test_nothing_is_read_or_written_beside_arrays() -> None:
     """Operands and results end, or begin, where memory does."""
     for end in (True, False):

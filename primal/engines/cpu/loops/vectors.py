@@ -58,7 +58,8 @@ def fits_vectors(step: Loop) -> bool:
     """Whether a loop's arrays are a few vectors each, and its body words on them."""
     if step.again is not None and step.again.size != 1:
         return False
-    values = [*step.params, *step.slices, *step.pieces, *step.body.reads]
+    outside = step.body.reads
+    values = [*step.params, *step.slices, *step.pieces]
     read: list[Node] = []
     moved: list[Node] = []
     work: list[tuple[int, int]] = []
@@ -82,16 +83,19 @@ def fits_vectors(step: Loop) -> bool:
             moved += s.outs
         else:
             return False
-    known = [n for n in (*values, *moved, *read) if n.word not in NOWHERE]
+    known = [n for n in (*values, *outside, *moved, *read) if n.word not in NOWHERE]
     if any(n.dtype not in NATIVE or is_narrow(n.dtype) for n in known):
         return False
     lanes = WIDTH // max([4, *[n.dtype.itemsize for n in known if size_of(n.shape) > 1]])
-    largest = -(-max([1, *[size_of(n.shape) for n in values]]) // lanes)
-    if largest > MOST:
+    # What is read from outside stays where it is put before the first turn, and is no work.
+    held, largest = [
+        -(-max([1, *[size_of(n.shape) for n in nodes]]) // lanes) for nodes in (outside, values)
+    ]
+    if max(held, largest) > MOST:
         return False
     sums = any(type(s) is Group and s.reductions for s in step.body.steps)
     few = SUMMED if sums else IN_REGISTERS
-    small = all(size_of(n.shape) <= few for n in (*values, *moved))
+    small = all(size_of(n.shape) <= few for n in (*values, *outside, *moved))
     calls = len([s for s in step.body.steps if _is_call(s)])
     if calls < (1 if small else max(CALLS, -(-largest // FILL))):
         return False
