@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal import lax
 from primal.base import caches
 from primal.engines.cpu.fourier import Pass
 from primal.engines.cpu.fourier import long as fourier_long
@@ -18,7 +19,7 @@ from primal.engines.cpu.fourier.pocketfft import Again
 from primal.engines.cpu.fourier.rows import Part, RowTransforms
 from primal.engines.cpu.fourier.tables import PASSES
 from primal.engines.cpu.program import Plan
-from primal.engines.cpu.steps import Library, Routine
+from primal.engines.cpu.steps import Library, Loop, Routine
 from primal.ops.elementwise import add
 from primal.ops.fft import FftType, fft
 from primal.ops.shape import rev, transpose
@@ -66,6 +67,20 @@ def test_transforms(shape: tuple[int, ...], rank: int, double: bool) -> None:
     agree(by(FftType.IFFT), drawn(shape, whole))
     agree(by(FftType.RFFT), drawn(shape, real))
     agree(by(FftType.IRFFT), drawn(half, whole))
+
+
+@pytest.mark.parametrize("n", [256, 300, 521])
+def test_a_row_in_a_loop_is_two_of_short_rows(n: int) -> None:
+    def f(x: Any) -> Any:
+        def turn(i: Any, x: Any) -> Any:
+            return fft(x, fft_type=FftType.FFT, fft_lengths=(n,)) * np.complex64(0.05)
+
+        return [lax.fori_loop(0, 3, turn, x)]
+
+    x = drawn((n,), "complex64")
+    agree(f, x)
+    (loop,) = [s for s in built(f, x).plan.program.block.steps if type(s) is Loop]
+    assert not any(type(s.spec) is Pass for s in loop.body.steps if isinstance(s, Routine))
 
 
 @pytest.mark.parametrize("n", [9, 12, 521])

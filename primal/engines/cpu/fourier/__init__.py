@@ -28,11 +28,13 @@ UNIT = 4096
 """Numbers of a unit, roughly."""
 MANY, ALONE = 6, 64
 """Rows that are transformed in lanes whatever their length; numbers for each of fewer rows."""
-LONG = 1024
-"""Rows in one piece that are split in two, also where there are many: short ones fit the caches.
+LONG, REPEATED = 1024, 256
+"""Rows in one piece that are split in two, also where there are many, as short ones fit the caches;
+and in loops.
 
 From 256 numbers on that is faster for few rows, but takes longer to compile than pocketfft gives;
-one row of less than twice the length is left to it (1024 in 7 µs, not 2, after 18 ms, not 40).
+one row of less than twice the length is left to it (1024 in 7 µs, not 2, after 18 ms, not 40). A
+loop's turns pay for that (one of 1024 complex64 a turn 8.6 to 2.3 µs, JAX 6.7, of 256 2.3 to 0.5).
 """
 GREAT = 512
 """Lengths from which on rows with a great prime may be convolutions, also a row alone: by pocketfft
@@ -87,9 +89,9 @@ def _pass(k: Any, x: Value, axis: int, name: str, length: int) -> Value:
     single = _LETTER[given].lower()
     count = x.size // x.shape[axis]
     many = 1 < count >= min(length / ALONE, MANY) and fits(length)
-    few = count * length < 2 * LONG
+    few, least = (False, REPEATED) if k.path else (count * length < 2 * LONG, LONG)
     great = length >= GREAT and factors(length)[-1] > (PLAIN_ALONE if few else PLAIN)
-    if axis == x.ndim - 1 and (great or length >= LONG and not few):
+    if axis == x.ndim - 1 and (great or length >= least and not few):
         real, together = "r" in name, lanes(single)
         size, convolved = fourier_long.convolution(length, real, together)
         n1, n2, effort = 1, length, math.inf
