@@ -46,6 +46,24 @@ def test_a_chain_is_one_kernel_and_stores_its_end() -> None:
     assert made.plan.arena == 0
 
 
+@pytest.mark.parametrize(("wide", "groups"), [(1, 4), (2, 2), (8, 1)])
+def test_long_chains_are_several_groups(wide: int, groups: int) -> None:
+    """Of 96 nodes; where they do not wait for each other one group has them all."""
+
+    def f(x: Any) -> list[Any]:
+        ys = [x] * wide
+        for i in range(48 // wide):
+            ys = [e.add(e.mul(y, x), float(i + k)) for k, y in enumerate(ys)]
+        return ys
+
+    made = agree(f, np.linspace(0.1, 0.4, 1001).astype(np.float32))
+    steps = [s for s in made.plan.program.steps if isinstance(s, Group)]
+    assert len(steps) == groups and nodes(made) == 97 - wide
+    if wide == 1:
+        alone = agree(lambda x: f(x), np.float32(0.3).reshape(()))
+        assert kernels_used(alone) == 1
+
+
 def test_results_of_one_pass_are_one_kernel() -> None:
     made = agree(lambda x: [e.add(x, 1.0), e.mul(x, 2.0), reduce_sum(x, axes=(1,))], X)
     assert kernels_used(made) == 1
