@@ -274,7 +274,10 @@ def _pivots_type(swaps: Aval, *, permutation_size: int) -> Aval:
 
 
 def _pivots_impl(swaps: Any, *, permutation_size: int) -> Any:
-    swaps = np.where(swaps < 0, swaps + permutation_size, swaps).clip(0, permutation_size - 1)
+    swaps = np.where(swaps < 0, swaps + permutation_size, swaps)
+    swaps = np.minimum(np.maximum(swaps, 0), permutation_size - 1)
+    if swaps.ndim == 1:
+        return permutation_of(swaps, permutation_size)
     out = np.empty((*swaps.shape[:-1], permutation_size), INT32)
     for i in np.ndindex(*swaps.shape[:-1]):
         out[i] = permutation_of(swaps[i], permutation_size)
