@@ -128,7 +128,12 @@ NARROW = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
 
 
 def unsupported(where: str, dtype: Any) -> str:
-    """Return the error text for a dtype that arrays cannot have."""
+    """Return the error text for a dtype that arrays cannot have, or that no operation takes."""
+    if dtype == float0:
+        return (
+            f"[{where}] expected numbers, got float0, the tangents of what has none: float0s do "
+            "not support any operations. numpy.zeros_like(x, dtype=float) makes zeros of them."
+        )
     return (
         f"[{where}] expected a boolean, integer, float or complex dtype, got dtype {dtype}.\n"
         "Arrays hold numbers and booleans only."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal.base import dtypes, errors
+from primal.base.config import numpy_dtype_promotion
 from primal.base.limits import finfo, iinfo
 from primal.ir.trace import Array, concrete_or_error, literal
 from primal.numpy import direct, ufuncs
@@ -72,7 +73,8 @@ class _Grid:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _steps(self._name, key)
-        rows = promote_dtypes(self._name, *[_steps(self._name, k) for k in key])
+        with numpy_dtype_promotion("standard"):  # rows are not the caller's numbers
+            rows = promote_dtypes(self._name, *[_steps(self._name, k) for k in key])
         out = meshgrid(*rows, indexing="ij", sparse=self._sparse)
         if self._sparse:
             return out

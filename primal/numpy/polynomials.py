@@ -359,14 +359,14 @@ def polyfit(
         right = right * (weights[:, None] if right.aval.ndim == 2 else weights)
     # Columns of norm 1 make the system as well conditioned as scaling can.
     scale = ops.sqrt(total(left * left, axis=0))
-    left = left / scale
+    left = left / scale[None]
     c, residuals, rank, s = lstsq(left, right, rcond)
-    c = (c.T / scale).T
+    c = c / (scale[:, None] if c.ndim == 2 else scale)
     if full:
         return c, residuals, rank, s, array(rcond)
     if not cov:
         return c
-    base = inv(dot(left.T, left)) / multiply(scale[:, None], scale)
+    base = inv(dot(left.T, left)) / multiply(scale[:, None], scale[None])
     factor: Any = 1
     if cov != "unscaled":
         if len(px) <= order:
@@ -374,7 +374,7 @@ def polyfit(
                 "the number of data points must exceed order to scale the covariance matrix"
             )
         factor = residuals / (len(px) - order)
-        factor = factor[0] if py.aval.ndim == 1 else factor
+        factor = factor[0] if py.aval.ndim == 1 else factor[None, None]
     return c, base * factor if py.aval.ndim == 1 else base[:, :, None] * factor
 
 

@@ -26,6 +26,8 @@ CALLS = {
     "gradient of pinv": lambda: primal.grad(lambda a: jnp.linalg.pinv(a).sum())(jnp.stack([S, S])),
     "histogram": lambda: jnp.histogram(I, bins=3, density=True),
     "histogram2d": lambda: jnp.histogram2d(I[0], I[1], bins=2),
+    "mgrid": lambda: jnp.mgrid[:2, 0:1:3j],
+    "polyfit": lambda: jnp.polyfit(V, X.T, 1, w=V, cov=True),
     "vander": lambda: jnp.vander(I[0]),
     "fresnel": lambda: scipy.special.fresnel(X),
     "fresnel of float16": lambda: scipy.special.fresnel(X.astype("float16")),
