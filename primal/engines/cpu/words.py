@@ -343,7 +343,9 @@ class Words(MatrixWords):
         return broadcast(self._mapped(x), tuple(shape), dims)
 
     def reshape(self, x: Value, shape: Ints) -> Value:
-        self._mapped(x)
+        return self._reshaped(self._mapped(x), shape)
+
+    def _reshaped(self, x: Value, shape: Ints) -> Value:
         found = reshaped(x, tuple(shape))
         if found is None:
             whole = self.copy(x)

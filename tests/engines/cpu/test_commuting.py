@@ -242,7 +242,8 @@ def test_little_of_what_was_put_in_order(f: Callable[..., Any], dtype: str) -> N
     np.testing.assert_array_equal(pl.jit(f)(x), f(x))
 
 
-def test_one_element_of_a_transposed_array_is_one_of_the_array() -> None:
-    x = np.ones((500, 400), np.float32)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_one_element_of_a_transposed_array_is_one_of_the_array(dtype: str) -> None:
+    x = np.ones((500, 400), dtype)
     text = pl.jit(lambda x: x.T.ravel()[7] + 1).lower(x).compile().as_text()
     assert text is not None and ": 1 steps" in text and " 0 bytes of arena" in text

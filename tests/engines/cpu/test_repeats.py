@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal as pl
 import primal.numpy as pnp
 from primal import grad, lax
 from primal.engines.cpu.plan.schedule import Group
@@ -119,6 +120,19 @@ def test_functions_of_chosen_numbers_are_computed_once(dtype: str) -> None:
     groups = [s for s in made.plan.steps if type(s) is Group]
     assert [(int(np.prod(s.shape)), s.heavy) for s in groups] == [(1, 4), (1000, 0)]
     agree(lambda x, p: [pnp.exp(pnp.where(x > 0, x, p))], x[:3], p, within=1)
+
+
+@pytest.mark.parametrize("to", ["float32", "float16", "int8", "bool"])
+def test_choices_of_known_numbers_are_made_narrow_before(to: str) -> None:
+    x = DRAW.standard_normal(1000)
+
+    def f(x: Any) -> list[Any]:
+        pairs = (1.0, 0.0), (2.0, 5e-324), (float("nan"), -0.0), (1e300, 200.0), (1.00390625, 1.1)
+        return [lax.select(x > 0, *[pnp.full(1000, n) for n in p]).astype(to) for p in pairs]
+
+    agree(f, x)
+    text = pl.jit(lambda x: f(x)[:1]).lower(x.astype(np.float32)).compile().as_text()
+    assert text is not None and "x double>" not in text
 
 
 def test_functions_of_one_choice_are_not_doubled() -> None:

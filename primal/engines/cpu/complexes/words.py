@@ -25,7 +25,6 @@ from primal.engines.cpu.graph import (
     aligned,
     broadcast,
     is_zero,
-    reshaped,
     reversed_along,
     size_of,
     sliced,
@@ -34,7 +33,7 @@ from primal.engines.cpu.graph import (
 from primal.engines.cpu.interleaved import is_first
 from primal.engines.cpu.loops import control
 from primal.engines.cpu.plan import around, partial, wanted
-from primal.engines.cpu.plan.commuting import made_by_pad
+from primal.engines.cpu.plan.commuting import made_by_pad, slice_of_copy
 from primal.engines.cpu.products import tiled
 from primal.engines.cpu.routines import scatters, turns
 from primal.engines.cpu.words import BOOL, Words
@@ -387,9 +386,7 @@ class ComplexWords(Words):
 
     def reshape(self, x: Value, shape: Ints) -> Value:
         if is_complex(x.dtype) and type(x) is not Pair:
-            found = reshaped(x, tuple(shape)) or reshaped(self.copy(x), tuple(shape))
-            assert found is not None
-            return found
+            return self._reshaped(x, shape)
         if is_complex(x.dtype):
             return self._each(lambda p: self.reshape(p, shape), x)
         return super().reshape(x, shape)
@@ -405,7 +402,9 @@ class ComplexWords(Words):
         if type(x) is Pair:
             return self._each(lambda p: self.slice(p, start, limit, strides), x)
         if is_complex(x.dtype):
-            return sliced(x, start, limit, strides)
+            out = sliced(x, start, limit, strides)
+            copied = x.node is self.once and x.node in self.laid
+            return slice_of_copy(self, out) if copied else out
         return super().slice(x, start, limit, strides)
 
     def rev(self, x: Value, dims: Ints) -> Value:

@@ -21,6 +21,7 @@ from primal.engines.cpu.graph import (
     size_of,
 )
 from primal.engines.cpu.lanes import BINARY, UNARY
+from primal.ir.evaluate import quietly
 
 WORDS = 8
 """Words behind which repetitions are looked for: one operand may be read by many of them."""
@@ -32,6 +33,10 @@ def element(
     """An elementwise word of operands that all repeat, or None where they do not."""
     if word in FLOAT and len(given) == 1 and given[0].node.word == "select_n":
         return _of_choice(k, word, given[0], dtype, attr)
+    if word == "convert" and given[0].node.word == "select_n":
+        found = _narrow_choice(k, given[0], dtype)
+        if found is not None:
+            return found
     # Most operands lie in one piece and repeat nothing: asked first, of thousands in a program.
     if any(x.strides is None for x in given):
         return None
@@ -62,6 +67,26 @@ def _of_choice(k: Any, word: str, x: Value, dtype: Any, attr: Any) -> Value | No
         return None
     numbers = [v.view((), (), v.offset) for v in cases]
     return k.select_n(which, *[k.element(word, (v,), dtype, attr) for v in numbers])
+
+
+def _narrow_choice(k: Any, x: Value, dtype: Any) -> Value | None:
+    """A choice of known numbers that is made narrower, as one of the numbers made so; else None.
+
+    Numbers of Python are as wide as can be until they meet others, and so are vectors of choices:
+    where(x > 0, 1.0, 2.0) * x of a million bfloat16 took 590 us, and takes 180 (JAX 190).
+    """
+    which, *cases = x.node.args
+    narrower = x.is_node and dtype.itemsize < x.node.dtype.itemsize
+    if not narrower or any(v.node.word != "literal" for v in cases):
+        return None
+    numbers = [np.frombuffer(v.node.attr, v.node.dtype) for v in cases]
+    made = [quietly(n.astype, [dtype], {}) for n in numbers]
+    # NumPy rounds to float32 as kernels do, to narrower floats maybe twice; integers it wraps.
+    exact = all(quietly(m.astype, [n.dtype], {}) == n for m, n in zip(made, numbers, strict=True))
+    if dtype != np.float32 and not exact:
+        return None
+    out: Value = k.select_n(which, *[k.literal(m, dtype) for m in made])
+    return out
 
 
 def moved(
