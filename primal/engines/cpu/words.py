@@ -535,7 +535,8 @@ class Words(MatrixWords):
                 return found
         if (found := gathers.slice_at(self, x, indices, **params)) is not None:
             return found
-        out = gathers.chosen(self, x, indices, **params)
+        out = gathers.of_repeated(self, x, indices, **params)
+        out = out or gathers.chosen(self, x, indices, **params)
         if out is None and x.node in self.laid:
             out = takes.take_of_copy(self, x, indices, **params)
         out = out or takes.take(self, x, indices, **params)

@@ -304,6 +304,25 @@ def test_few_columns_are_gathered(mode: str, dtype: str) -> None:
                 agree(lambda x, i: [x.at[..., i].get(mode=mode), x.T.at[i].get(mode=mode)], x, at)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])
+@pytest.mark.parametrize("mode", ["fill", "clip"])
+def test_what_repeats_is_not_gathered(mode: str, dtype: str) -> None:
+    x, i = RNG.standard_normal(4), np.array([0, 6, 7, 100, 0, 127], dtype)
+    if i.dtype.kind == "i":
+        i[4] = -1
+
+    def f(x: Any, i: Any) -> list[Any]:
+        options = {"mode": mode, "wrap_negative_indices": False}
+        rows, pairs = jnp.broadcast_to(x, (7, 300, 4)), (i, slice(None), i[::-1])
+        ones = jnp.broadcast_to(x[0] + 1j, (7, 4, 300))
+        given = rows.at[i], rows.at[:, i], ones.at[pairs]
+        return [at.get(**options) for at in given]
+
+    agree(f, x, i)
+    text = primal.jit(f).lower(x, i).compile().as_text()
+    assert text is not None and "gather ->" not in text
+
+
 STENCILS: dict[str, Any] = {
     "differences": lambda x: jnp.diff(x, axis=0) ** 2,
     "differences along rows": lambda x: jnp.diff(x) ** 2,

@@ -10,7 +10,16 @@ import numpy as np
 from primal.base.structures import structure
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import LINE, Module, itemsize
-from primal.engines.cpu.graph import NAMES, Value, broadcast, reshaped, row_major, size_of, sliced
+from primal.engines.cpu.graph import (
+    NAMES,
+    NATIVE,
+    Value,
+    broadcast,
+    reshaped,
+    row_major,
+    size_of,
+    sliced,
+)
 from primal.engines.cpu.kernels.takes import column
 from primal.engines.cpu.routines import pieces
 from primal.engines.cpu.routines.moves import (
@@ -36,6 +45,7 @@ from primal.engines.cpu.script import (
 )
 from primal.ir.avals import Aval
 
+INT32 = np.dtype(np.int32)
 NEAR = (1 << 31) - 4
 """Bytes of an array up to which vectors of 32 bits say where its elements are."""
 
@@ -171,6 +181,43 @@ def chosen(
         here = k.binary("eq" if fill is not None else "le", at, k.literal(i, at.dtype))
         out = k.select_n(here, out, case)
     return out
+
+
+def of_repeated(
+    k: Any, x: Value, indices: Value, *, dimension_numbers: Any, slice_sizes: Sequence[int],
+    fill: Any, shape: tuple[int, ...],
+) -> Value | None:  # fmt: skip
+    """What is the same wherever it is gathered, chosen by whether starts lie inside; else None.
+
+    Cotangents of sums are: the gradient of the sum of `segment_sum` of 333333 x 3 float32 took
+    420 us, and takes 150 (JAX 120), transposed 8,280 and 42 (68).
+    """
+    offset, gone, mapped, batching, _ = dimension_numbers
+    kept = [d for d in range(x.ndim) if d not in gone]
+    if batching or gone != mapped or any(x.steps()[d] for d in mapped):
+        return None
+    if any(slice_sizes[d] != x.shape[d] for d in kept) or x.dtype not in NATIVE:
+        return None
+    ends = [1 if d in gone else n for d, n in enumerate(x.shape)]
+    one = reshaped(sliced(x, [0] * x.ndim, ends, (1,) * x.ndim), tuple([ends[d] for d in kept]))
+    assert one is not None  # only dimensions of size 1 go
+    out = broadcast(one, shape, offset)
+    dims, inside = [i for i in range(len(shape)) if i not in offset], None
+    for j, d in enumerate(mapped if fill is not None else ()):
+        start = column(k, indices, j)
+        if start.dtype.itemsize < 4:
+            start = k.convert(start, INT32)
+        if x.shape[d] > np.iinfo(start.dtype).max:
+            return None
+        here = k.binary("le", start, k.literal(x.shape[d] - 1, start.dtype))
+        if start.dtype.kind == "i":
+            low = k.binary("ge", start, k.literal(0, start.dtype))
+            here = k.binary("and", here, low)
+        inside = here if inside is None else k.binary("and", inside, here)
+    if inside is None:
+        return out
+    found: Value = k.select_n(broadcast(inside, shape, dims), k.literal(fill, x.dtype), out)
+    return found
 
 
 def slice_at(
