@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from typing import Any
@@ -62,6 +63,12 @@ def test_long_chains_are_several_groups(wide: int, groups: int) -> None:
     if wide == 1:
         alone = agree(lambda x: f(x), np.float32(0.3).reshape(()))
         assert kernels_used(alone) == 1
+        # Of 34 nodes the last 10 are not worth a pass over memory.
+        shorter = agree(
+            lambda x: [functools.reduce(lambda y, _: e.add(e.mul(y, x), 0.5), range(17), x)],
+            np.linspace(0.1, 0.4, 1001).astype(np.float32),
+        )
+        assert kernels_used(shorter) == 1
 
 
 def test_results_of_one_pass_are_one_kernel() -> None:

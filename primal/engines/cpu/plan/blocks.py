@@ -51,8 +51,9 @@ def arranged(order: Sequence[Any], outs: Sequence[Node], given: Iterable[Node] =
                 ]
             needed.update(nodes_read(item))
         kept.append(item)
-    schedule = Schedule()
-    for item in numbers_first(in_part(kept, outs)[::-1]):
+    items = numbers_first(in_part(kept, outs)[::-1])
+    schedule = Schedule(items)
+    for item in items:
         if type(item) is Node:
             schedule.add(item)
         else:
