@@ -51,6 +51,8 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     """
     shape = shape_of(operand)
     sizes = canonical_shape(sizes, "broadcast")
+    if not sizes and isinstance(operand, Array):
+        return operand
     dims = tuple(range(len(sizes), len(sizes) + len(shape)))
     return _spread.broadcast_in_dim(operand, shape=(*sizes, *shape), broadcast_dimensions=dims)
 
@@ -78,11 +80,10 @@ def broadcast_in_dim(
     # The op keeps the order of dimensions; lists of another length are its to refuse.
     if order != tuple(range(len(dims))) and len(order) == len(shape_of(operand)):
         operand, dims = _ops.transpose(operand, permutation=order), tuple(sorted(dims))
-    return _spread.broadcast_in_dim(
-        operand,
-        shape=canonical_shape(shape, "broadcast_in_dim"),
-        broadcast_dimensions=dims,
-    )
+    target = canonical_shape(shape, "broadcast_in_dim")
+    if isinstance(operand, Array) and operand.shape == target and dims == tuple(range(len(target))):
+        return operand
+    return _spread.broadcast_in_dim(operand, shape=target, broadcast_dimensions=dims)
 
 
 @in_words
@@ -138,6 +139,8 @@ def reshape(
         raise ValueError(
             f"[reshape] expected a shape of as many elements as {shape_of(operand)}, got {sizes}."
         )
+    if isinstance(operand, Array) and operand.shape == sizes:
+        return operand
     return _ops.reshape(operand, shape=sizes)
 
 
@@ -170,7 +173,10 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     >>> transpose(jnp.zeros((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    return _ops.transpose(operand, permutation=static_ints("transpose permutation", permutation))
+    order = static_ints("transpose permutation", permutation)
+    if isinstance(operand, Array) and order == tuple(range(operand.ndim)):
+        return operand
+    return _ops.transpose(operand, permutation=order)
 
 
 @remembered
@@ -183,7 +189,9 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """
     ndim = len(shape_of(array))
     axes = canonical_axes("squeeze", dimensions, ndim)
-    return _ops.squeeze(array, dimensions=tuple(sorted(axes))) if axes else array
+    if isinstance(array, Array) and not axes:
+        return array
+    return _ops.squeeze(array, dimensions=tuple(sorted(axes)))
 
 
 @remembered
@@ -201,6 +209,8 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     kept = tuple([i for i in range(rank) if i not in axes])
     sizes = iter(shape)
     target = tuple([1 if i in axes else next(sizes) for i in range(rank)])
+    if isinstance(array, Array) and not axes:
+        return array
     return _spread.broadcast_in_dim(array, shape=target, broadcast_dimensions=kept)
 
 
@@ -335,7 +345,11 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """
     if len(operands) == 0:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
-    return _ops.concatenate(*operands, dimension=static_int("concatenate dimension", dimension))
+    along = static_int("concatenate dimension", dimension)
+    (first, *others) = operands
+    if isinstance(first, Array) and not others and 0 <= along < first.ndim:
+        return first
+    return _ops.concatenate(*operands, dimension=along)
 
 
 @remembered

@@ -185,6 +185,8 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
             f"[transpose] expected a permutation of the {n} axes of shape {x.aval.shape}, got "
             f"{tuple(axes)}: transpose permutation isn't a permutation of operand dimensions."
         )
+    if turned == tuple(range(n)):
+        return x
     return shape_ops.transpose(x, permutation=turned)
 
 
@@ -308,6 +310,8 @@ def expand_dims(a: ArrayLike, axis: Any) -> Array:
     given = axes_given(axis)
     rank = x.aval.ndim + len(given)
     new = canonical_axes("expand_dims", given, rank)
+    if not new:
+        return x
     kept = tuple([i for i in range(rank) if i not in new])
     sizes = iter(x.aval.shape)
     target = tuple([1 if i in new else next(sizes) for i in range(rank)])

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primal import Array, tree_util
+import primal
+import primal.numpy as jnp
+from primal import Array, lax, tree_util
 from primal.ir.op import registry
 from tests.cases.case import F32, F64, Case, Flat
 from tests.laws import laws
@@ -72,3 +74,28 @@ def test_derivatives(case: Called) -> None:
     wide = dataclasses.replace(case, dtypes=(F64,))
     laws.law_of_derivatives(wide, ["cpu"])
     laws.law_of_second_order(wide)
+
+
+NOTHING_TO_DO = {
+    "transpose": lambda x: lax.transpose(x, (0, 1)),
+    "reshape": lambda x: lax.reshape(x, (2, 3)),
+    "broadcast": lambda x: lax.broadcast(x, ()),
+    "broadcast_in_dim": lambda x: lax.broadcast_in_dim(x, (2, 3), (0, 1)),
+    "expand_dims": lambda x: lax.expand_dims(x, ()),
+    "squeeze": lambda x: lax.squeeze(x, ()),
+    "collapse": lambda x: lax.collapse(x, 0, 1),
+    "concatenate": lambda x: lax.concatenate([x], 1),
+    "numpy.transpose": lambda x: jnp.transpose(x, (0, 1)),
+    "numpy.expand_dims": lambda x: jnp.expand_dims(x, ()),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_DO)
+def test_what_changes_nothing_is_its_operand(name):
+    x, same = jnp.arange(6.0).reshape(2, 3), NOTHING_TO_DO[name]
+    assert same(x) is x
+    assert not primal.make_jaxpr(same)(x).eqns
+    given = np.ones((2, 3), np.float32)
+    made = same(given)
+    given[:] = 5
+    assert isinstance(made, Array) and (made == 1).all()

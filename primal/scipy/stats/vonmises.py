@@ -17,7 +17,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     Operands broadcast; lists and complex numbers are TypeErrors.
 
     >>> logpdf(jnp.array([0.5, 2.0]), 2.0)
-    Array([-0.90670556, -3.4941647 ], dtype=float32)
+    Array([-0.9067055, -3.4941645], dtype=float32)
     """
     x, kappa = real_inexact("vonmises.logpdf", x, kappa)
     # cos(x) - 1 = -2 sin²(x/2) beside the scaled Bessel function: nothing overflows or cancels.
