@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ from primal.numpy.sorting import argmin, argsort
 from primal.numpy.ufuncs import add, multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
-from primal.ops.special.bessel import bessel_i0e, bessel_i1e
+from primal.ops.special.bessel import bessel_i0e, bessel_i1_slope, bessel_i1e
 from primal.ops.types import static_int, static_whole
 from primal.runtime.refusals import in_words
 
@@ -484,11 +485,34 @@ def i0(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _i0(x: Any) -> Any:
-    return ops.mul(ops.exp(ops.abs(x)), bessel_i0e(x))
+    return unscaled(x, bessel_i0e(x))
 
 
 @_i0.defjvp
 def _i0_jvp(primals: Any, tangents: Any) -> Any:
     """I0' = I1. The product above would have the wrong derivative at 0, where |x| has none."""
     (x,), (t,) = primals, tangents
-    return _i0(x), t * ops.mul(ops.exp(ops.abs(x)), bessel_i1e(x))
+    return _i0(x), t * bessel_i1(x)
+
+
+@custom_jvp
+def bessel_i1(x: Any) -> Any:
+    """I₁ of a floating array."""
+    return unscaled(x, bessel_i1e(x))
+
+
+@bessel_i1.defjvp
+def _i1_jvp(primals: Any, tangents: Any) -> Any:
+    """The slopes of the factors would be the difference of two that are infinite too early."""
+    (x,), (t,) = primals, tangents
+    return bessel_i1(x), t * unscaled(x, bessel_i1_slope(x))
+
+
+def unscaled(x: Any, scaled: Any) -> Any:
+    """A scaled Bessel function times e^|x|, which alone is infinite where their product is not
+    (float32 from 88.7 on, I₀ from 91.9)."""
+    size = ops.abs(x)
+    far = size > math.floor(math.log(float(finfo(x.dtype).max)))
+    power = ops.exp(where(far, size / 2, size))
+    made = scaled * power
+    return where(far, made * power, made)

@@ -47,6 +47,8 @@ _staging = Later("primal.transforms.stage")
 _simplifying = Later("primal.transforms.simplify")
 
 PLAIN = frozenset({int, bool, str, type(None)})
+DEEPEST = 100
+"""Lists in lists that are looked into, as in the extension."""
 # Where arrays are this large, the work is longer than the decisions, and memory matters.
 LARGEST = 1 << 28
 # A constant is kept for as long as the program: masks and grids of small arrays, no more.
@@ -70,7 +72,9 @@ def _kind_of_settings(values: dict[str, Any]) -> object | None:
 config.derive("remembered", _kind_of_settings)
 
 
-def _describe(x: Any, key: list[Any], hosts: list[Any], lift: Callable[[Any], ArrayImpl]) -> bool:
+def _describe(
+    x: Any, key: list[Any], hosts: list[Any], lift: Callable[[Any], ArrayImpl], depth: int = 0
+) -> bool:
     """Append what x is to the key and its arrays to `hosts`; whether it can be remembered."""
     kind = x.__class__
     if kind is ArrayImpl:
@@ -97,10 +101,9 @@ def _describe(x: Any, key: list[Any], hosts: list[Any], lift: Callable[[Any], Ar
         return _describe((x.real, x.imag), key, hosts, lift)
     if kind is tuple or kind is list:
         key.append(len(x))
-        for item in x:
-            if not _describe(item, key, hosts, lift):
-                return False
-        return True
+        if depth > DEEPEST:
+            return False
+        return all(_describe(item, key, hosts, lift, depth + 1) for item in x)
     key.append(x)
     # Functions are static arguments if they are known to do the same always.
     return isinstance(x, type | np.dtype) or getattr(x, "__code__", None) is _CODE

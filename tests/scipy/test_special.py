@@ -777,3 +777,17 @@ def test_slopes_of_both_modes_agree_at_special_values(name: str) -> None:
         forward = primal.jvp(of_one, (x,), (jnp.ones_like(x),))[1]
         back = primal.grad(lambda z, of_one=of_one: of_one(z).sum())(x)
         np.testing.assert_allclose(forward, back, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype, ends", [("f4", [88.5, 91.0]), ("f8", [709.5, 712.0])])
+def test_bessel_functions_where_the_exponential_alone_is_infinite(dtype, ends, x64):
+    x = np.linspace(*ends, 7).astype(dtype)
+    for name in ("i0", "i1"):
+        function, far = getattr(special, name), np.exp(x.astype("f8") / 2)
+        for f in (function, primal.jit(function)):
+            want = getattr(reference, name + "e")(x.astype("f8")) * far * far
+            np.testing.assert_allclose(f(x), want, rtol=30 * np.finfo(dtype).eps)
+            np.testing.assert_array_equal(f(-x), f(x) * (1 if name == "i0" else -1))
+    slopes = primal.vmap(primal.grad(primal.grad(special.i0)))(x)
+    want = reference.i0e(x) - reference.i1e(x) / x
+    np.testing.assert_allclose(slopes / far / far, want, rtol=300 * np.finfo(dtype).eps)

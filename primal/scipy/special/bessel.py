@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import primal.numpy as jnp
-from primal.api.control import custom_jvp
 from primal.ir.trace import Array
+from primal.numpy.polynomials import bessel_i1
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
@@ -46,19 +46,7 @@ def i1(x: ArrayLike) -> Array:
     >>> i1(jnp.array([0.0, 1.0]))
     Array([0.        , 0.56515914], dtype=float32)
     """
-    return _i1(*real_inexact("i1", x))
-
-
-@custom_jvp
-def _i1(x: Any) -> Any:
-    return jnp.exp(jnp.abs(x)) * ops.bessel_i1e(x)
-
-
-@_i1.defjvp
-def _i1_jvp(primals: Any, tangents: Any) -> Any:
-    """The slopes of the factors would be the difference of two that are infinite too early."""
-    (x,), (t,) = primals, tangents
-    return _i1(x), t * (jnp.exp(jnp.abs(x)) * ops.bessel_i1_slope(x))
+    return bessel_i1(*real_inexact("i1", x))
 
 
 @remembered
