@@ -199,8 +199,9 @@ def _parts(node: Node, readers: Sequence[Node], again: dict[Node, int]) -> list[
     if any(x.strides is None for x in read):
         return [node if pads else _as_read(node, readers, read) or node]
     views = {x.key(): x for x in read}
-    if pads and len(views) > 1:
-        return [node]  # masks for each part take longer than memory that holds all
+    # Masks for each part take longer than memory that holds all; what is turned whole is no part.
+    if pads and (len(views) > 1 or read[0].size == size_of(node.shape)):
+        return [node]
     much = sum([max(_distinct(x), ALONE) for x in views.values()])
     if len(views) > MOST and (block := _block(node, [*views.values()], much)) is not None:
         for reader in dict.fromkeys(readers):
