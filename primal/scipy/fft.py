@@ -17,7 +17,7 @@ from primal.base import dtypes
 from primal.ir.trace import Array
 from primal.ops.types import canonical_axes, static_int
 from primal.runtime.refusals import in_words
-from primal.scipy.operands import inexact, of_parts
+from primal.scipy.operands import beside, inexact, of_parts
 
 
 def _operand(name: str, x: Any, type: int, norm: Any) -> Any:
@@ -47,16 +47,11 @@ def _axes(name: str, axes: Any, rank: int) -> tuple[int, ...]:
     return canonical_axes(f"primal.scipy.fft.{name}", tuple(axes), rank)
 
 
-def _beside(x: Any, row: np.ndarray) -> Any:
-    """A row of numbers for the last axis of x, in its dtype and rank."""
-    return row.astype(x.dtype).reshape((1,) * (x.ndim - 1) + row.shape)
-
-
 def _turns(x: Any) -> tuple[Any, Any]:
     """cos and sin of πk/2n."""
     n = x.shape[-1]
     angle = np.pi * np.arange(n) / (2 * n)
-    return _beside(x, np.cos(angle)), _beside(x, np.sin(angle))
+    return beside(x, np.cos(angle)), beside(x, np.sin(angle))
 
 
 def _real_dct(x: Any) -> Any:
@@ -84,7 +79,7 @@ def _weights(y: Any) -> Any:
     n = y.shape[-1]
     out = np.full(n, (2 * n) ** -0.5)
     out[0] = (4 * n) ** -0.5
-    return _beside(y, out)
+    return beside(y, out)
 
 
 def _along(x: Any, axis: int, norm: Any, inverse: bool) -> Any:

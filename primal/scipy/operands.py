@@ -14,6 +14,7 @@ from primal.numpy.promotion import (
     check_arraylike,
     from_literal,
     promote_dtypes_inexact,
+    with_rank,
 )
 from primal.ops.elementwise import complex, convert_element_type
 from primal.ops.special import polynomial
@@ -57,6 +58,11 @@ def of_parts(re: Any, im: Any) -> Any:
     """
     real = dtypes.to_real_dtype(dtypes.to_complex_dtype(re.dtype))
     return complex(re.astype(real), im.astype(real))
+
+
+def beside(x: Any, row: Any) -> Any:
+    """A row of numbers for the last axis of x, in its dtype and rank, which strict settings ask."""
+    return with_rank(jnp.asarray(row, x.dtype), x.ndim)
 
 
 def wide(name: str, x: Any) -> Any:

@@ -10,10 +10,10 @@ import numpy as np
 import primal.numpy as jnp
 from primal.base import dtypes
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike, with_rank
+from primal.numpy.promotion import ArrayLike
 from primal.ops.types import canonical_axes
 from primal.runtime.refusals import in_words
-from primal.scipy.operands import inexact, of_parts
+from primal.scipy.operands import beside, inexact, of_parts
 from primal.scipy.signal.trends import detrend as without_trend
 
 _COSINES = {
@@ -158,7 +158,7 @@ def _spectral(
             parts = detrend(parts)
         elif detrend:
             parts = without_trend(parts, axis=-1, type=detrend)
-        parts = parts * with_rank(jnp.asarray(weights, parts.dtype), parts.ndim)
+        parts = parts * beside(parts, weights)
         return jnp.fft.rfft(parts, points) if onesided else jnp.fft.fft(parts, points)
 
     first = transformed(x)
@@ -173,7 +173,7 @@ def _spectral(
             twice[0] = 1
             if points % 2 == 0:
                 twice[-1] = 1
-            out = out * with_rank(jnp.asarray(twice, out.dtype), out.ndim)
+            out = out * beside(out, twice)
     else:
         out = out / norm
     times = np.arange(n / 2, total - n / 2 + 1, step)
@@ -361,8 +361,7 @@ def istft(
     if weights.shape[0] != n:
         raise ValueError(f"window must have length of {n}")
     parts = jnp.fft.irfft(z, points) if input_onesided else jnp.fft.ifft(z, points)
-    scaled = jnp.asarray(weights * jnp.sum(weights), parts.dtype)
-    parts = parts[..., :n] * with_rank(scaled, parts.ndim)
+    parts = parts[..., :n] * beside(parts, weights * jnp.sum(weights))
     places = np.arange(count)[:, None] * step + np.arange(n)
     length = n + (count - 1) * step
     x = jnp.zeros((*parts.shape[:-2], length), parts.dtype).at[..., places].add(parts)
@@ -370,7 +369,7 @@ def istft(
     norm = jnp.zeros(length, squares.dtype).at[places].add(squares)
     if boundary:
         x, norm = x[..., n // 2 : length - n // 2], norm[n // 2 : length - n // 2]
-    x = x / with_rank(jnp.where(norm > 1e-10, norm, 1).astype(x.dtype), x.ndim)
+    x = x / beside(x, jnp.where(norm > 1e-10, norm, 1))
     if x.ndim > 1:
         x = jnp.moveaxis(x, -1, time - 1 if freq < time else time)
     times = np.arange(x.shape[0]).astype(norm.dtype)

@@ -12,7 +12,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops.types import canonical_axes
 from primal.runtime.refusals import in_words
-from primal.scipy.operands import inexact
+from primal.scipy.operands import beside, inexact
 
 
 @in_words
@@ -55,7 +55,6 @@ def _without_line(x: Any) -> Any:
     """x less its projection on 1 and on the centred points, which are orthogonal."""
     n = x.shape[-1]
     steps = np.arange(n) - (n - 1) / 2
-    unit = (steps / max(np.sqrt(np.sum(steps**2)), 1e-30)).astype(x.dtype)
-    unit = unit.reshape((1,) * (x.ndim - 1) + (n,))
+    unit = beside(x, steps / max(np.sqrt(np.sum(steps**2)), 1e-30))
     x = x - jnp.mean(x, axis=-1, keepdims=True)
     return x - jnp.sum(x * unit, axis=-1, keepdims=True) * unit

@@ -25,7 +25,7 @@ from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import LINE, MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
 from primal.engines.cpu.functions import FLOAT, INLINE
 from primal.engines.cpu.functions.floats import FORM, Floats, inverse_of, over_known
-from primal.engines.cpu.kernels import takes
+from primal.engines.cpu.kernels import narrow_gathers, takes
 from primal.engines.cpu.kernels.arms import Item, evaluated, waiting
 from primal.engines.cpu.kernels.columns import reduce_columns
 from primal.engines.cpu.kernels.flat import Flat
@@ -35,7 +35,6 @@ from primal.engines.cpu.kernels.totals import reduce_row
 from primal.engines.cpu.kernels.whole import Whole, is_whole, overlapping
 from primal.engines.cpu.lanes import COMBINE, constant, emit
 from primal.engines.cpu.monoids import accumulator, identity
-from primal.engines.cpu.routines import narrow_gathers
 
 HEADER = 6
 """Words of a record before the sizes; of any record before what its kind adds."""

@@ -27,8 +27,8 @@ from primal.engines.cpu.graph import (
     size_of,
     sliced,
 )
+from primal.engines.cpu.kernels import narrow_gathers
 from primal.engines.cpu.lanes import select
-from primal.engines.cpu.routines import narrow_gathers
 
 INNER = {"pad": 1, "take": 1, "join": 2}
 """The words, and how many of their operands, the first ones, are views that say where an array
@@ -200,12 +200,7 @@ def _place(
     """How many elements on a clamped start is; if asked, whether clamping changed nothing."""
     place, inside = None, None
     for d, start in zip(mapped, columns, strict=True):
-        if start.node.dtype.itemsize < 4:
-            start = k.convert(start, INT32)
-        low = start
-        if kind_of(start.node.dtype) == "i":
-            low = k.binary("max", start, k.literal(0, start.dtype))
-        most = k.binary("min", low, k.literal(shape[d] - 1, start.dtype))
+        start, most = clamped(k, start, shape[d])
         if asks:
             same = k.binary("eq", start, most)
             inside = same if inside is None else k.binary("and", inside, same)
@@ -214,6 +209,16 @@ def _place(
         place = _moved(k, place, k.iota(columns[0].shape, INT32, i), steps[d])
     assert place is not None
     return place, inside
+
+
+def clamped(k: Any, start: Value, size: int) -> tuple[Value, Value]:
+    """A start, of 32 bits at least, and the nearest of the places of so many elements."""
+    if start.node.dtype.itemsize < 4:
+        start = k.convert(start, INT32)
+    low = start
+    if kind_of(start.node.dtype) == "i":
+        low = k.binary("max", start, k.literal(0, start.dtype))
+    return start, k.binary("min", low, k.literal(size - 1, start.dtype))
 
 
 def take_of_copy(

@@ -47,9 +47,9 @@ CALLS, FILL = 2, 8
 vectors: a kernel is code for all sizes. Of arrays of few elements one is enough, as the rest of the
 body is code for them anyway."""
 SUMMED = 2 * IN_REGISTERS
-"""Elements up to which one is enough that reduces them: every turn waits for its sum, and for what
-the one before stored under a mask (of 20 float32 a perceptron's turn 43 to 20 ns, JAX 20 to 31, a
-vector divided by its norm 71 to 23, JAX 45; from 33 on kernels are faster than JAX)."""
+"""Elements up to which one is enough that reduces what turns carry: each waits for its sum, and for
+what the one before stored under a mask (of 20 float32 a perceptron's turn 43 to 20 ns, JAX 20 to
+31, a vector divided by its norm 71 to 23, JAX 45; from 33 on kernels are faster than JAX)."""
 Where = Sequence[tuple[int, int]]
 """Of each element the number of the value that has it, and which one it is there."""
 
@@ -93,8 +93,8 @@ def fits_vectors(step: Loop) -> bool:
     ]
     if max(held, largest) > MOST:
         return False
-    sums = any(type(s) is Group and s.reductions for s in step.body.steps)
-    few = SUMMED if sums else IN_REGISTERS
+    waits = step.params and any(type(s) is Group and s.reductions for s in step.body.steps)
+    few = SUMMED if waits else IN_REGISTERS
     small = all(size_of(n.shape) <= few for n in (*values, *outside, *moved))
     calls = len([s for s in step.body.steps if _is_call(s)])
     if calls < (1 if small else max(CALLS, -(-largest // FILL))):

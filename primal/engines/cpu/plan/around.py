@@ -49,22 +49,30 @@ def number_padded(
     k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...]
 ) -> Value:
     """One number padded: a choice by where elements lie, along one dimension after another."""
+    inside = _inside(k, x.shape, config, shape)
+    out: Value = k.select_n(inside, value, Value(x.node, (), x.logical))
+    return out
+
+
+def _inside(
+    k: Any, sizes: Sequence[int], config: Sequence[tuple[int, int, int]], shape: tuple[int, ...]
+) -> Value:
+    """Which elements of a padded array are those of the array, not what it is padded with."""
     inside, uint32 = None, np.dtype(np.uint32)
     for d, (low, _, between) in enumerate(config):
-        if not any(config[d]):
+        if sizes[d] == shape[d] and not (low or between):
             continue
         place = k.iota((shape[d],), uint32, 0)
         if low:
             place = k.binary("sub", place, k.literal(low % (1 << 32), uint32))
-        here = k.binary("lt", place, k.literal((x.shape[d] - 1) * (between + 1) + 1, uint32))
+        here = k.binary("lt", place, k.literal((sizes[d] - 1) * (between + 1) + 1, uint32))
         if between:
             place = k.binary("rem", place, k.literal(between + 1, uint32))
             here = k.binary("and", here, k.binary("eq", place, k.literal(0, uint32)))
         here = broadcast(here, shape, (d,))
         inside = here if inside is None else k.binary("and", inside, here)
     assert inside is not None  # something is padded
-    out: Value = k.select_n(inside, value, Value(x.node, (), x.logical))
-    return out
+    return inside
 
 
 def padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | None:
@@ -243,16 +251,7 @@ def _remade(
     ):
         return whole()
     # First where elements lie, which is a step of its own: what waits for it is one group then.
-    inside, uint32 = None, np.dtype(np.uint32)
-    for d, low in enumerate(lows):
-        if x.shape[d] == shape[d]:
-            continue
-        place = k.iota((shape[d],), uint32, 0)
-        if low:
-            place = k.binary("sub", place, k.literal(low, uint32))
-        here = broadcast(k.binary("lt", place, k.literal(x.shape[d], uint32)), shape, (d,))
-        inside = here if inside is None else k.binary("and", inside, here)
-    assert inside is not None  # something is padded
+    inside = _inside(k, x.shape, [(low, 0, 0) for low in lows], shape)
     return k.select_n(inside, k.literal(0, x.dtype) if outside is None else outside, whole())
 
 

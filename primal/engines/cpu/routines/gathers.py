@@ -20,7 +20,7 @@ from primal.engines.cpu.graph import (
     size_of,
     sliced,
 )
-from primal.engines.cpu.kernels.takes import column
+from primal.engines.cpu.kernels.takes import INT32, clamped, column
 from primal.engines.cpu.routines import pieces
 from primal.engines.cpu.routines.moves import (
     BLOCK,
@@ -45,7 +45,6 @@ from primal.engines.cpu.script import (
 )
 from primal.ir.avals import Aval
 
-INT32 = np.dtype(np.int32)
 NEAR = (1 << 31) - 4
 """Bytes of an array up to which vectors of 32 bits say where its elements are."""
 
@@ -204,15 +203,9 @@ def of_repeated(
     out = broadcast(one, shape, offset)
     dims, inside = [i for i in range(len(shape)) if i not in offset], None
     for j, d in enumerate(mapped if fill is not None else ()):
-        start = column(k, indices, j)
-        if start.dtype.itemsize < 4:
-            start = k.convert(start, INT32)
-        if x.shape[d] > np.iinfo(start.dtype).max:
+        if x.shape[d] > np.iinfo(INT32).max:
             return None
-        here = k.binary("le", start, k.literal(x.shape[d] - 1, start.dtype))
-        if start.dtype.kind == "i":
-            low = k.binary("ge", start, k.literal(0, start.dtype))
-            here = k.binary("and", here, low)
+        here = k.binary("eq", *clamped(k, column(k, indices, j), x.shape[d]))
         inside = here if inside is None else k.binary("and", inside, here)
     if inside is None:
         return out
