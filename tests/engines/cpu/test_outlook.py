@@ -105,3 +105,4 @@ def test_padding_along_and_across_rows() -> None:
     assert padded(along, ((0, 0, 0), (3, 0, 0))) == padded(across) == set()
     assert padded(along, ((0, 0, 0), (0, 3, 0)), across) == set()
     assert padded(along, ((1, -1, 0), (0, 3, 0))) == {(5, 12)}
+    assert padded(((1, 0, 0), (0, 3, 0))) == set()  # nothing to meet

@@ -145,3 +145,21 @@ def test_slopes_of_slices_of_rows_are_added_in_one_kernel() -> None:
 def test_copies_of_short_rows(n: int) -> None:
     x = drawn(50, 20, n, dtype=np.int8)
     agree(lambda x: [jnp.tile(x, (2, 1, 3)), jnp.repeat(x, 2, 0), jnp.repeat(x, 3, 1) + x[0, 0]], x)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ((0, 0, 0), (1, 2, 0)), ((2, 1, 0), (1, 1, 0)), ((0, 0, 0), (2, -1, 1)),
+        ((1, 0, 1), (-1, 3, 0)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])
+def test_short_rows_are_padded_in_registers(config: Any, dtype: str) -> None:
+    x, value = drawn(1000, 3, dtype=dtype), np.array(2, dtype)
+    made = agree(lambda x, v: [lax.pad(x, v, config)], x, value)
+    if not any(config[0]):
+        assert not any(type(s) is Routine for s in made.plan.program.steps)
+    zero = np.dtype(dtype).type(0)
+    agree(lambda x: [lax.pad(x, zero, config), lax.pad(x * x, zero, config)], x)
+    agree(lambda x: [lax.pad(x.T, zero, config[::-1]).T], x)

@@ -36,6 +36,7 @@ class Outlook:
         self._stored.update(results)
         self._along: set[Any] = set()
         self._across: set[Any] = set()
+        self._padded: Counter[Any] = Counter()
         self._wanted: Counter[tuple[Any, Any]] = Counter()
         self._last: dict[Any, Sequence[int]] = {}
         for eqn in reversed(eqns):
@@ -44,7 +45,7 @@ class Outlook:
                 op.ahead(self, eqn)
             if self._last and (op.kind.elementwise or op.kind is CONTRACT):
                 self._pass_on(eqn)
-        self.crossed = self._along & self._across
+        self.crossed = {s for s in self._along & self._across if self._padded[s] > 1}
 
     def _pass_on(self, eqn: Eqn) -> None:
         out = eqn.outvars[0]
@@ -72,6 +73,7 @@ class Outlook:
         self._pass_on(eqn)
         *others, row = [any(edge) for edge in edges] or [False]
         shape = eqn.outvars[0].aval.shape
+        self._padded[shape] += 1
         if row:
             self._along.add(shape)
         if any(others):
