@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 60 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 61 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -57,6 +57,7 @@
 #include "fast/polynomials.c"
 #include "fast/shared.c"
 #include "fast/sums.c"
+#include "fast/functions.c"
 #include "fast/products.c"
 #include "fast/extrema.c"
 #include "fast/choices.c"
@@ -186,6 +187,14 @@ static PyMethodDef module_methods[] = {
      "erf_inv(x, centre, tail, from, log1p): of float32."},
     {"erfc", (PyCFunction)(void (*)(void))erfc_32, METH_FASTCALL,
      "erfc(x, p, end, exp): the complementary error function of float32."},
+    {"lgamma", (PyCFunction)(void (*)(void))lgamma_32, METH_FASTCALL,
+     "lgamma(x, near, far): log |Gamma| of float32."},
+    {"digamma", (PyCFunction)(void (*)(void))psi_32, METH_FASTCALL,
+     "digamma(x, near, far): the derivative of log Gamma of float32."},
+    {"bessel_i0e", (PyCFunction)(void (*)(void))bessel_i0e_32, METH_FASTCALL,
+     "bessel_i0e(x, row): e^-|x| times Bessel's I of order 0, of float32."},
+    {"bessel_i1e", (PyCFunction)(void (*)(void))bessel_i1e_32, METH_FASTCALL,
+     "bessel_i1e(x, row): of order 1."},
     {"join", (PyCFunction)(void (*)(void))join, METH_FASTCALL,
      "join(sign, packed): complex vectors out of packed pairs."},
     {"share_among", share_among, METH_O, "How many threads sums of big arrays have."},

@@ -18,7 +18,7 @@ from primal.ops.special import tables
 from primal.ops.special.error import horner, in_blocks
 from primal.ops.special.native import kernel_formula
 from primal.ops.special.polynomials import polynomial
-from primal.ops.special.terms import NumpyTerms, by_scipy, hlo_formula, hlo_without_octets
+from primal.ops.special.terms import NumpyTerms, by_scipy, hlo_formula, hlo_without_octets, in_c
 from primal.ops.types import FLOATING
 from primal.ops.words import constant, each, each_out
 
@@ -58,7 +58,7 @@ class _Doubles(NumpyTerms):
         return 1.0 / np.sqrt(x)
 
 
-def _eager(formula: Any, name: str) -> Any:
+def _eager(formula: Any, name: str, row: tuple[float, ...]) -> Any:
     """The formula, as in kernels, which SciPy's function takes ten times as long as; of float64,
     where it has forty more coefficients, SciPy's."""
     of_double = by_scipy(name, signed=name == "i1e")
@@ -66,7 +66,10 @@ def _eager(formula: Any, name: str) -> Any:
     def of_block(x: Any) -> Any:
         return formula(_Doubles, x.astype(np.float64)).astype(x.dtype)
 
-    return lambda x: of_double(x) if x.dtype == np.float64 else in_blocks(of_block, x)
+    def of_any(x: Any) -> Any:
+        return of_double(x) if x.dtype == np.float64 else in_blocks(of_block, x)
+
+    return in_c(f"bessel_{name}", of_any, row)
 
 
 def _two_pieces(size: Any, near: Any, far: Any) -> Any:
@@ -114,7 +117,7 @@ def _i0e_slope(t: Any, x: Any) -> Any:
 bessel_i0e = unary(
     "bessel_i0e",
     FLOATING,
-    _eager(_i0e, "i0e"),
+    _eager(_i0e, "i0e", tables.I0E),
     each(_i0e_slope),
     hlo_formula(_i0e),
     kernel=kernel_formula(_i0e),
@@ -135,7 +138,7 @@ def _i1e_slope(t: Any, out: Any, x: Any) -> Any:
 bessel_i1e = unary(
     "bessel_i1e",
     FLOATING,
-    _eager(_i1e, "i1e"),
+    _eager(_i1e, "i1e", tables.I1E),
     each_out(_i1e_slope),
     hlo_without_octets("bessel_i1e"),
     kernel=kernel_formula(_i1e),

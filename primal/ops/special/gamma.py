@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primal.base.expansions import NEXT_TO_TWO, NEXT_TO_ZERO, PSI, STIRLING
 from primal.base.native import is_finite
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -16,7 +17,7 @@ from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
 from primal.ops.special.jets import JetTerms
-from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, scipys
+from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, in_c, scipys
 from primal.ops.spread import broadcast_to
 from primal.ops.types import FLOATING, NOT_LINEAR, nary, shape_of
 from primal.ops.words import constant, each
@@ -46,7 +47,7 @@ def _lgamma_impl(x: Any) -> Any:
 lgamma = unary(
     "lgamma",
     FLOATING,
-    _lgamma_impl,
+    in_c("lgamma", _lgamma_impl, NEXT_TO_TWO, STIRLING),
     each(lambda t, x: mul(t, digamma(x))),
     "lgamma",
     folds=False,
@@ -90,7 +91,7 @@ def _nan_at_zero(b: Any, x: Any, out: Any) -> Any:
 digamma: Op = unary(
     "digamma",
     FLOATING,
-    _digamma_impl,
+    in_c("digamma", _digamma_impl, NEXT_TO_ZERO, PSI),
     each(lambda t, x: mul(t, polygamma(constant(1, x), x))),
     _digamma_hlo,
     folds=False,

@@ -18,6 +18,7 @@ import numpy as np
 
 from primal.base.dtypes import is_narrow_float, itemsize_bits
 from primal.base.extensions import extension_of_scipy
+from primal.base.native import extension
 from primal.base.patience import unbroken
 
 Formula = Callable[..., Any]
@@ -61,6 +62,21 @@ def by_scipy(name: str, signed: bool = False) -> Formula:
         if signed:
             out = np.copysign(out, xs[0])
         return out if out.dtype is dtype else out.astype(dtype)
+
+    return impl
+
+
+def in_c(name: str, of_any: Formula, *rows: Sequence[float]) -> Formula:
+    """An `impl` of one operand that is the extension's function for floats of at most 32 bits: the
+    formula of kernels, in float64; of others, and without the extension, `of_any`."""
+    if extension is None:
+        return of_any
+    of_float32, tables = getattr(extension, name), [np.array(row) for row in rows]
+
+    def impl(x: Any) -> Any:
+        if x.dtype == np.float64:
+            return of_any(x)
+        return of_float32(np.asarray(x, np.float32), *tables).astype(x.dtype, copy=False)
 
     return impl
 

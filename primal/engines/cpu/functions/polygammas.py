@@ -5,38 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from primal.base.expansions import NEXT_TO_TWO, NEXT_TO_ZERO, PSI, STIRLING, ZERO_OF_PSI
 from primal.engines.cpu.functions.exponentials import exp, log, power
 from primal.engines.cpu.functions.floats import Floats, branch, wide, wider
 from primal.engines.cpu.functions.gammas import either, repeated, without
 from primal.engines.cpu.functions.trigonometry import cos, sin
 
 _INF, _NAN = float("inf"), float("nan")
-# Stirling's series from 8 on, to 1e-16.
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
-              -3617 / 122400, 43867 / 244188)  # fmt: skip
-_PSI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160,
-        43867 / 14364)  # fmt: skip
 _FROM = 8
 _HALF_LOG = 0.5 * math.log(2 * math.pi)
-# log Γ(2 + d)/d for |d| <= 1/2, to 2e-18.
-_NEXT_TO_TWO = (
-    0.42278433509846713, 0.3224670334241132, -0.06735230105319814, 0.02058080842778457,
-    -0.0073855510286681535, 0.002890510330738737, -0.0011927539120010226, 0.0005096695248853096,
-    -0.00022315475074520367, 9.945750909889392e-05, -4.4926351103833334e-05,
-    2.050726741605779e-05, -9.438458716242811e-06, 4.374374916915131e-06, -2.0449201467015115e-06,
-    9.578663334114758e-07, -4.303558760359961e-07, 2.0304806751615227e-07,
-    -1.3412819758517287e-07, 6.379047507619774e-08,
-)  # fmt: skip
-# ψ's positive zero in two parts, and ψ over the distance from it, in powers of x - 1.5 on [1, 2].
-_ZERO = (1.4616321449683622, 9.549995429965697e-17)
-_NEXT_TO_ZERO = (
-    0.951055876031833, -0.4236274212814605, 0.2405424842407742, -0.14840492305390884,
-    0.09498872445494122, -0.061922133273064534, 0.04076083381242074, -0.02697579675613825,
-    0.0179072524394512, -0.011908218001568644, 0.007926944646403797, -0.005279964873257405,
-    0.003519006401502276, -0.002345267632540769, 0.0015566317474486838, -0.0010376374098418604,
-    0.0007233266279287554, -0.0004821990530566789, 0.0002272331660987376, -0.00015148586836773365,
-    0.00025968482126430747, -0.00017312261802727394,
-)  # fmt: skip
 # B₂ₖ/(2k)!
 _BERNOULLI = (
     1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
@@ -62,9 +39,9 @@ def log_gamma(f: Floats, x: str) -> str:
         d = f.where(far, f.sub(y, i + 2.0), d)
         product = f.where(far, f.mul(product, f.sub(y, float(i))), product)
     level = log(f, f.where(small, product, y))
-    near = f.fma(d, f.poly(d, _NEXT_TO_TWO), f.where(up, f.neg(level), level))
+    near = f.fma(d, f.poly(d, NEXT_TO_TWO), f.where(up, f.neg(level), level))
     inverse = f.div(1.0, f.where(small, float(_FROM), y))
-    rest = f.fma(inverse, f.poly(f.mul(inverse, inverse), _STIRLING), _HALF_LOG - 0.5)
+    rest = f.fma(inverse, f.poly(f.mul(inverse, inverse), STIRLING), _HALF_LOG - 0.5)
     out = f.where(small, near, f.fma(f.sub(y, 0.5), f.sub(level, 1.0), rest))
 
     def mirrored() -> str:
@@ -94,12 +71,12 @@ def psi(f: Floats, x: str) -> str:
         at = f.where(far, factor, at)
         slope = f.where(far, f.fma(slope, factor, product), slope)
         product = f.where(far, f.mul(product, factor), product)
-    off = f.sub(f.sub(at, _ZERO[0]), _ZERO[1])
-    beside = f.poly(f.where(small, f.sub(at, 1.5), 0.0), _NEXT_TO_ZERO)
+    off = f.sub(f.sub(at, ZERO_OF_PSI[0]), ZERO_OF_PSI[1])
+    beside = f.poly(f.where(small, f.sub(at, 1.5), 0.0), NEXT_TO_ZERO)
     near = f.fma(off, beside, f.div(slope, product))
     inverse = f.div(1.0, f.where(small, float(_FROM), y))
     square = f.mul(inverse, inverse)
-    rest = f.fma(square, f.poly(square, _PSI), f.mul(inverse, 0.5))
+    rest = f.fma(square, f.poly(square, PSI), f.mul(inverse, 0.5))
     out = f.where(small, near, f.sub(log(f, y), rest))
     part = f.sub(x, f.rint(x))
 

@@ -1,0 +1,257 @@
+/* Functions of float32 that are computed in double precision and rounded once, in one pass. */
+
+/* One of two numbers; GCC makes jumps of other ways to say it, and no vectors. */
+static inline __attribute__((always_inline)) double either(int first, double x, double y) {
+    const uint64_t mask = -(uint64_t)first;
+    uint64_t a, b;
+    double out;
+    memcpy(&a, &x, sizeof x);
+    memcpy(&b, &y, sizeof y);
+    a = (a & mask) | (b & ~mask);
+    memcpy(&out, &a, sizeof out);
+    return out;
+}
+
+static inline __attribute__((always_inline)) double series(double x, const double *row, int n) {
+    double out = row[n - 1];
+    _Pragma("GCC unroll 32") for (int i = n - 2; i >= 0; i--) out = out * x + row[i];
+    return out;
+}
+
+/* log of positive normal numbers: x = 2^e m with m around 1, and log m = 2 atanh((m - 1)/(m + 1)). */
+static inline __attribute__((always_inline)) double log_of(double x) {
+    static const double row[] = {
+        0.666666666666666, 0.4000000000005695, 0.2857142855576785, 0.2222222430285343,
+        0.18181665512129372, 0.15391123371030968, 0.1317341295983214, 0.13844271036959882,
+    };
+    const uint64_t half_root = 0x3fe6a09e667f3bcdu, one = 0x3ff0000000000000u, two_52 = 0x433u;
+    uint64_t bits, shift;
+    memcpy(&bits, &x, sizeof x);
+    shift = (bits + (one - half_root)) >> 52; /* e + 1023 */
+    bits = bits + one - (shift << 52);
+    double m, e;
+    memcpy(&m, &bits, sizeof m);
+    shift |= two_52 << 52;
+    memcpy(&e, &shift, sizeof e);
+    e -= 0x1p52 + 1023;
+    const double h = m - 1, s = h / (h + 2), z = s * s, square = 0.5 * h * h;
+    const double small = s * (square + series(z, row, 8) * z) + e * 1.9082149292705877e-10;
+    return e * 0.6931471803691238 - ((square - small) - h);
+}
+
+/* The distance from the nearest whole number, with the sign of what lies above it. */
+static inline __attribute__((always_inline)) double apart(double x) {
+    return x - ((x + 0x1.8p52) - 0x1.8p52);
+}
+
+/* sin(pi r)/r and cos(pi r) of |r| <= 1/2. */
+static inline __attribute__((always_inline)) double sin_pi_over(double r) {
+    static const double row[] = {
+        3.141592653589793,     -5.16771278004997,      2.550164039877345,
+        -0.5992645293207921,   0.08214588661112823,    -0.00737043094571435,
+        0.0004663028057676125, -2.1915353447830217e-5, 7.952054001475513e-7,
+        -2.2948428997269873e-8,
+    };
+    return series(r * r, row, 10);
+}
+
+static inline __attribute__((always_inline)) double cos_pi(double r) {
+    static const double row[] = {
+        1.0,                  -4.934802200544679,      4.0587121264167685,
+        -1.3352627688545895,  0.23533063035889320,     -0.025806891390014061,
+        0.001929574309403923, -0.00010463810492484570, 4.3030695870329470e-6,
+        -1.3878952462213771e-7,
+    };
+    return series(r * r, row, 10);
+}
+
+/* Numbers of a pass, whose parts lie in the cache, and of a unit; bytes that are read in the time that
+   one takes (2 ns). */
+enum { SOME = 256, OF_A_UNIT = 8192, COST = 64 };
+
+typedef void OfFloats(const float *x, float *out, npy_intp n, const double *near, const double *far);
+
+typedef struct {
+    const float *x;
+    float *out;
+    npy_intp n;
+    OfFloats *function;
+    const double *near, *far;
+} Floats;
+
+static void some_floats(void *what, npy_intp unit) {
+    const Floats *f = what;
+    const npy_intp end = f->n - unit * OF_A_UNIT < OF_A_UNIT ? f->n : (unit + 1) * OF_A_UNIT;
+    for (npy_intp at = unit * OF_A_UNIT; at < end; at += SOME)
+        f->function(f->x + at, f->out + at, end - at < SOME ? end - at : SOME, f->near, f->far);
+}
+
+#define HALF_LOG_2PI 0.91893853320467274178
+enum { NEXT_TO_TWO = 20, STIRLING = 9, UPWARDS = 8 };
+
+/* log |Gamma(y)|, y >= 0. Up or down to 2 + d, next to which both zeros are those of d and of one
+   logarithm; Stirling's series from 8 on. */
+static inline __attribute__((always_inline)) double right_lgamma(double y, const double *near,
+                                                                 const double *far) {
+    const int low = y < 0.5, up = y < 1.5, small = y < UPWARDS;
+    double d = either(low, y, either(up, y - 1, y - 2));
+    double product = either(low, y * (y + 1), either(up, y, 1));
+    _Pragma("GCC unroll 8") for (int i = 1; i < UPWARDS - 1; i++) {
+        const int beyond = y >= i + 1.5;
+        d = either(beyond, y - (i + 2), d);
+        product = either(beyond, product * (y - i), product);
+    }
+    const double level = log_of(either(small, product, y)), inverse = 1 / either(small, 8, y);
+    const double close = series(d, near, NEXT_TO_TWO) * d + either(up, -level, level);
+    const double more = series(inverse * inverse, far, STIRLING) * inverse + (HALF_LOG_2PI - 0.5);
+    const double rest = (y - 0.5) * (level - 1) + more;
+    return either(small, close, rest);
+}
+
+WIDEST static void lgamma_of(const float *x, float *out, npy_intp n, const double *near,
+                             const double *far) {
+    double level[SOME];
+    int left = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        const double v = x[i], size = fabs(v);
+        level[i] = right_lgamma(either(v < 0, 1 + size, size), near, far);
+        left |= v < 0;
+    }
+    if (left)
+        for (npy_intp i = 0; i < n; i++) {
+            const double v = x[i], r = apart(v);
+            const double across = log_of(fabs(r * sin_pi_over(r)));
+            const double mirrored = 1.1447298858494002 - across - level[i];
+            level[i] = either(v < 0, either(r == 0, INFINITY, mirrored), level[i]);
+        }
+    for (npy_intp i = 0; i < n; i++) {
+        const double v = x[i], known = either(v == v, level[i], v);
+        out[i] = (float)either((v == 0) | (fabs(v) == INFINITY), INFINITY, known);
+    }
+}
+
+enum { NEXT_TO_ZERO = 22, FAR_PSI = 9 };
+
+/* psi(y), y >= 0. Up or down to [1, 2] by a sum of inverses, the logarithmic derivative of a product:
+   psi there is a polynomial times the distance from its zero. */
+static inline __attribute__((always_inline)) double right_psi(double y, const double *near,
+                                                              const double *far) {
+    const int low = y < 1, small = y < UPWARDS;
+    double at = either(low, y + 1, y), product = either(low, y, 1), slope = either(low, -1, 0);
+    _Pragma("GCC unroll 8") for (int i = 1; i < UPWARDS - 1; i++) {
+        const int beyond = y >= i + 1;
+        const double factor = y - i;
+        at = either(beyond, factor, at);
+        slope = either(beyond, slope * factor + product, slope);
+        product = either(beyond, product * factor, product);
+    }
+    const double off = (at - 1.4616321449683622) - 9.549995429965697e-17, t = at - 1.5;
+    const double inverse = 1 / either(small, 8, y), z = inverse * inverse;
+    const double close = off * series(t, near, NEXT_TO_ZERO) + slope / product;
+    const double rest = log_of(either(small, 8, y)) - (z * series(z, far, FAR_PSI) + inverse * 0.5);
+    return either(small, close, rest);
+}
+
+WIDEST static void psi_of(const float *x, float *out, npy_intp n, const double *near,
+                          const double *far) {
+    double level[SOME];
+    int left = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        const double v = x[i], size = fabs(v);
+        level[i] = right_psi(either(v < 0, 1 + size, size), near, far);
+        left |= v < 0;
+    }
+    if (left)
+        for (npy_intp i = 0; i < n; i++) {
+            const double v = x[i], r = apart(v);
+            const double mirrored = level[i] - 3.141592653589793 * cos_pi(r) / (r * sin_pi_over(r));
+            level[i] = either(v < 0, mirrored, level[i]);
+        }
+    for (npy_intp i = 0; i < n; i++) {
+        const double v = x[i];
+        const int pole = (v <= 0) & (apart(v) == 0);
+        const double found = either(v < INFINITY, level[i], v);
+        out[i] = (float)either(pole | (v == -INFINITY), NAN, found);
+    }
+}
+
+/* 1/sqrt(x) of positive normal numbers, by Newton's steps: C's root reports errors, which no vector
+   does. */
+static inline __attribute__((always_inline)) double inverse_root(double x) {
+    uint64_t bits;
+    double out;
+    memcpy(&bits, &x, sizeof x);
+    bits = 0x5fe6eb50c7b537a9u - (bits >> 1);
+    memcpy(&out, &bits, sizeof out);
+    _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
+        out = out * (1.5 - 0.5 * x * out * out);
+    return out;
+}
+
+enum { BESSEL = 21 };
+
+/* e^-|x| I(x) of order 0 or 1: a polynomial in (|x| - 6)/(|x| + 6), over powers of sqrt(1 + |x|). */
+static inline __attribute__((always_inline)) void bessel_of(const float *x, float *out, npy_intp n,
+                                                            const double *row, int order) {
+    for (npy_intp i = 0; i < n; i++) {
+        const double v = x[i], size = fabs(v), inside = either(size < INFINITY, size, 0);
+        const double level = series((inside - 6) / (inside + 6), row, BESSEL);
+        const double root = inverse_root(1 + inside), level_0 = level * root;
+        const double level_1 = level_0 * (root * v) * root, end = copysign(0, order ? v : 1);
+        const double last = either(size == INFINITY, end, v);
+        out[i] = (float)either(size < INFINITY, order ? level_1 : level_0, last);
+    }
+}
+
+WIDEST static void bessel_0(const float *x, float *out, npy_intp n, const double *row,
+                            const double *none) {
+    bessel_of(x, out, n, row, 0);
+}
+
+WIDEST static void bessel_1(const float *x, float *out, npy_intp n, const double *row,
+                            const double *none) {
+    bessel_of(x, out, n, row, 1);
+}
+
+/* f(x, row, ...): x as float32, rows of as many coefficients in float64, lowest power first. */
+static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *function, int near,
+                           int far) {
+    const int lengths[] = {near, far};
+    PyArrayObject *rows[2] = {NULL}, *x = NULL, *out = NULL;
+    int good = n == 1 + (near > 0) + (far > 0);
+    for (int i = 0; good && i < 2 && lengths[i]; i++) {
+        rows[i] = (PyArrayObject *)PyArray_FROM_OTF(given[1 + i], NPY_FLOAT64, NPY_ARRAY_IN_ARRAY);
+        good = rows[i] != NULL && PyArray_SIZE(rows[i]) == lengths[i];
+    }
+    good = good && PyArray_Check(given[0]) &&
+           PyArray_TYPE((PyArrayObject *)given[0]) == NPY_FLOAT32;
+    const int turned = good && is_turned((PyArrayObject *)given[0]);
+    if (good)
+        x = in_order(given[0], turned);
+    else if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "expected float32 and rows of coefficients");
+    if (x != NULL)
+        out = (PyArrayObject *)kept_order(PyArray_DescrFromType(NPY_FLOAT32), x, turned);
+    if (out != NULL) {
+        Floats f = {.x = PyArray_DATA(x), .out = PyArray_DATA(out), .n = PyArray_SIZE(x),
+                    .function = function, .near = rows[0] ? PyArray_DATA(rows[0]) : NULL,
+                    .far = rows[1] ? PyArray_DATA(rows[1]) : NULL};
+        Py_BEGIN_ALLOW_THREADS
+        do_units(some_floats, &f, (f.n + OF_A_UNIT - 1) / OF_A_UNIT, f.n * COST);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(rows[0]);
+    Py_XDECREF(rows[1]);
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
+#define OF_FLOATS(name, function, near, far)                                                       \
+    static PyObject *name(PyObject *self, PyObject *const *given, Py_ssize_t n) {                  \
+        return of_floats(given, n, function, near, far);                                           \
+    }
+
+OF_FLOATS(lgamma_32, lgamma_of, NEXT_TO_TWO, STIRLING)
+OF_FLOATS(psi_32, psi_of, NEXT_TO_ZERO, FAR_PSI)
+OF_FLOATS(bessel_i0e_32, bessel_0, BESSEL, 0)
+OF_FLOATS(bessel_i1e_32, bessel_1, BESSEL, 0)
