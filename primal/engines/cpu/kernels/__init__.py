@@ -23,7 +23,7 @@ from typing import Any
 from primal.base.structures import structure
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import LINE, MEMORY, SCALAR, SUFFIX, Code, Module, itemsize
-from primal.engines.cpu.functions import FLOAT, INLINE
+from primal.engines.cpu.functions import FLOAT, in_line
 from primal.engines.cpu.functions.floats import FORM, Floats, inverse_of, over_known
 from primal.engines.cpu.kernels import narrow_gathers, takes
 from primal.engines.cpu.kernels.arms import Item, evaluated, waiting
@@ -120,7 +120,7 @@ class Writer:
         self.module = module
         self.spec = spec
         self.c = Code(module, lanes_of(spec, module.width))
-        self.c.inline = sum(b[0] in FLOAT for b in spec.body) <= INLINE
+        self.c.inline = in_line([b[0] for b in spec.body])
         self.light = is_light(spec.body)
         self.at = HEADER
         self.dtypes = spec.dtypes

@@ -21,7 +21,7 @@ import functools
 from primal.base.structures import structure
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import LINE, SCALAR, Module
-from primal.engines.cpu.functions import FLOAT, INLINE
+from primal.engines.cpu.functions import in_line
 from primal.engines.cpu.kernels import Writer, is_light
 from primal.engines.cpu.kernels.row_runs import Runs
 from primal.engines.cpu.kernels.strips import along_row, strips
@@ -119,7 +119,7 @@ class _Rows(Writer):
         self.rows = spec
         if spec.column:
             self.c.lanes = min(self.c.lanes, spec.most)
-        self.c.inline = sum(i[0] in FLOAT for i in spec.items) <= INLINE
+        self.c.inline = in_line([i[0] for i in spec.items])
         self.first_item = len(spec.operands)
         self.first_reduction = self.first_item + len(spec.items)
         # Item -> number of its place among the places: a buffer, or where it is stored.
