@@ -35,7 +35,7 @@ from primal.engines.cpu.matrices.matrix_words import MatrixWords
 from primal.engines.cpu.monoids import repeated
 from primal.engines.cpu.plan import commuting, repeats, wanted
 from primal.engines.cpu.plan.around import is_made
-from primal.engines.cpu.routines import gathers, padding, pieces, scatters, turns
+from primal.engines.cpu.routines import gathers, padding, pieces, scatters, turns, windows
 from primal.engines.cpu.run import objects
 from primal.engines.cpu.steps import Routine, RoutineSpec
 from primal.ir.avals import Aval
@@ -523,10 +523,10 @@ class Words(MatrixWords):
         return pieces.concatenate(self, xs, dim)
 
     def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: Ints) -> Value:
-        return pieces.dynamic_slice(self, x, starts, tuple(sizes))
+        return windows.dynamic_slice(self, x, starts, tuple(sizes))
 
     def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
-        return pieces.dynamic_update_slice(self, x, update, starts)
+        return windows.dynamic_update_slice(self, x, update, starts)
 
     def gather(self, x: Value, indices: Value, **params: Any) -> Value:
         if x.node is self.once and x.node in self.gathered:

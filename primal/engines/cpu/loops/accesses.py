@@ -6,7 +6,7 @@ from primal.base.structures import structure
 from primal.engines.cpu.graph import NATIVE, Node, Value, size_of
 from primal.engines.cpu.routines.gathers import Gather
 from primal.engines.cpu.routines.moves import Scatter
-from primal.engines.cpu.routines.pieces import Window
+from primal.engines.cpu.routines.windows import Window
 from primal.engines.cpu.steps import Routine
 
 

@@ -21,7 +21,6 @@ from primal.engines.cpu.graph import (
     sliced,
 )
 from primal.engines.cpu.kernels.takes import INT32, clamped, column
-from primal.engines.cpu.routines import pieces
 from primal.engines.cpu.routines.moves import (
     BLOCK,
     REGISTER,
@@ -36,6 +35,7 @@ from primal.engines.cpu.routines.moves import (
     windows,
 )
 from primal.engines.cpu.routines.single_gathers import MOST, SingleGather
+from primal.engines.cpu.routines.windows import CHOICES, MANY, known
 from primal.engines.cpu.script import (
     MEMORY_INT,
     Int,
@@ -68,10 +68,6 @@ def blocks(
         s.along(first, last, [t[-1] for t in strides], here, body)
 
     s.units(unit)
-
-
-CLOSE, MANY = 8, 1024
-"""Elements among which single ones are chosen, and results from which they are."""
 
 
 @structure
@@ -159,7 +155,7 @@ def chosen(
         return None
     (d,), kept = mapped, [i for i in range(x.ndim) if i not in (*mapped, *batching)]
     close = abs(x.steps()[d]) * x.node.dtype.itemsize <= REGISTER
-    if not close or x.shape[d] > CLOSE or any(slice_sizes[i] != x.shape[i] for i in kept):
+    if not close or x.shape[d] > CHOICES or any(slice_sizes[i] != x.shape[i] for i in kept):
         return None
     x, at = held(k, x), column(k, indices, 0)
     dims = [i for i in range(len(shape)) if i not in offset]
@@ -243,7 +239,7 @@ def known_start(
     first = [0] * x.ndim
     inside = True
     for j, d in enumerate(mapped):
-        start = pieces.known(column(k, indices, j))
+        start = known(column(k, indices, j))
         if start is None:
             return None, False
         first[d] = min(max(start, 0), x.shape[d] - sizes[d])

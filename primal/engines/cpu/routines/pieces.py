@@ -1,14 +1,12 @@
-"""Slices at starts known at run time, concatenation and padding as routines."""
+"""Concatenation as a routine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from primal.base.structures import structure
-from primal.engines.cpu.code import LINE, Module
+from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import (
     Node,
     Value,
@@ -16,243 +14,17 @@ from primal.engines.cpu.graph import (
     size_of,
     transposed,
 )
-from primal.engines.cpu.plan.around import (
-    joined_as_read,
-    written_within,
-)
+from primal.engines.cpu.plan.around import joined_as_read
 from primal.engines.cpu.plan.partial import is_light
 from primal.engines.cpu.routines import turns
-from primal.engines.cpu.routines.moves import (
-    SHARED,
-    bytes_of,
-    flat,
-    held,
-    index_name,
-    merged,
-    run_of,
-)
-from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
+from primal.engines.cpu.routines.moves import bytes_of, held, merged, run_of
+from primal.engines.cpu.script import Copy, Int, Script, copying
 from primal.engines.cpu.steps import Routine
 from primal.ir.avals import Aval
-from primal.ir.builders import Unsupported
 
 PART, MOST_PARTS = 20_000, 8
 """Nanoseconds of work from which an array is copied in parts, and how many there may be. One thread
 fills half of what two do: half of 1000 x 1000 floats from a given row on took 125 µs, in JAX 43."""
-
-
-def _shared(total: int, run: int) -> tuple[int, int]:
-    """The parts that so many bytes in runs are copied in, and nanoseconds for one."""
-    cost = total // run * 2 + total // 16
-    parts = max(1, min(MOST_PARTS, cost // PART))
-    return parts, cost // parts
-
-
-# One window at scalar starts.
-
-
-@structure
-class Window:
-    """A window copied out of an array at clamped starts, or into it (`puts`).
-
-    Words: bytes of a run; parts of the outermost loop, or of the run where there is none, each of
-    which is a unit; per start its greatest value and its step; loops (part, big).
-    """
-
-    item: int
-    runs: bool
-    index: str
-    starts: int
-    rank: int
-    puts: bool
-
-    def write(self, module: Module, name: str) -> None:
-        s = Script(module)
-        big = s.address()
-        part = s.address() if self.puts else None
-        starts = [s.address() for _ in range(self.starts)]
-        out = s.address()
-        run, parts = s.words(2)
-        limits = [s.words(2) for _ in range(self.starts)]
-        sizes = s.words(self.rank)
-        strides = [s.words(self.rank) for _ in range(2)]
-
-        def unit(u: Int) -> None:
-            here = out if self.puts else big
-            for start, (limit, step) in zip(starts, limits, strict=True):
-                here = here + s.integer(self.index, start).most(0).least(limit) * step
-
-            def one(copy: Copy, places: list[Place]) -> None:
-                copy(*(places if part is None else reversed(places)))
-
-            begin = [out if part is None else part, here]
-
-            def take(copy: Copy) -> None:
-                if not self.rank:
-                    one(copy, begin)
-                    return
-                each = (sizes[0] + parts - 1) // parts
-                first = (u * each).least(sizes[0])
-
-                def row(i: Int) -> None:
-                    at = [p + i * t[0] for p, t in zip(begin, strides, strict=True)]
-                    s.nest(sizes[1:], [t[1:] for t in strides], at, lambda ps: one(copy, ps))
-
-                s.each(first, (first + each).least(sizes[0]), row)
-
-            def piece() -> None:
-                each = (run + parts - 1) // parts
-                first = (u * each).least(run)
-                size = (run - first).least(each)
-                at = [p + first for p in begin]
-                one(lambda to, source: s.copy_bytes(to, source, size), at)
-
-            if self.runs and not self.rank:
-                s.when(parts.test("sgt", 1), piece, lambda: copying(s, run, take))
-            elif self.runs:
-                copying(s, run, take)
-            else:
-                t = MEMORY_INT[str(self.item)]
-                take(lambda to, source: s.write(t, s.read(t, source), to))
-
-        s.units(unit)
-        s.finish(name)
-
-
-def known(x: Value) -> int | None:
-    """The value of an integer literal."""
-    if x.node.word != "literal":
-        return None
-    return int(np.frombuffer(x.node.attr, x.node.dtype)[0])
-
-
-def _moving(
-    k: Any, shape: Sequence[int], sizes: Sequence[int], starts: Sequence[Value]
-) -> tuple[list[int], list[tuple[int, Value]]]:
-    """What is known of clamped starts, and (dimension, start) of the others."""
-    fixed, moving = [0] * len(shape), []
-    for d, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
-        value = known(start)
-        if value is not None:
-            fixed[d] = min(max(value, 0), n - size)
-        elif n > size:
-            moving.append((d, held(k, start)))
-    return fixed, moving
-
-
-def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
-    """x[start : start + size]; a view where all starts are known."""
-    x = held(k, x)
-    fixed, moving = _moving(k, x.shape, sizes, starts)
-    whole = [n if d in [m for m, _ in moving] else size
-             for d, (n, size) in enumerate(zip(x.shape, sizes, strict=True))]  # fmt: skip
-    if any(n != m for n, m in zip(whole, x.shape, strict=True)):
-        limit = [a + n for a, n in zip(fixed, whole, strict=True)]
-        x = k.slice(x, tuple(fixed), tuple(limit), (1,) * x.ndim)
-    if not moving:
-        return x
-    order = turns.by_steps(x)
-    inner = order[-1]
-    whole_rows = sizes[inner] >= min(x.shape[inner], LINE)
-    if size_of(sizes) > SHARED and order != tuple(range(x.ndim)) and whole_rows:
-        # As it lies, in long runs; who reads it turns it by vectors.
-        lain = dynamic_slice(
-            k, transposed(x, order), [starts[d] for d in order], tuple([sizes[d] for d in order])
-        )
-        return transposed(lain, [order.index(d) for d in range(x.ndim)])
-    item = x.node.dtype.itemsize
-    own = bytes_of(x)
-    plain = [n * item for n in row_major(sizes)]
-    loops = merged([(n, (p, o)) for n, p, o in zip(sizes, plain, own, strict=True)])
-    run = run_of(loops, item)
-    parts, cost = _shared(size_of(sizes) * item, run)
-    words = [run, parts]
-    for d, _ in moving:
-        words += [x.shape[d] - sizes[d], own[d]]
-    spec = Window(
-        item, run > item, index_name(moving[0][1]), len(moving), len(loops), False
-    )
-    given = [x, *[s for _, s in moving]]
-    (out,) = k.routine(
-        spec, given, [Aval(sizes, x.dtype)], words + flat(loops), units=parts, cost=cost,
-        name="dynamic_slice",
-    )  # fmt: skip
-    return out
-
-
-def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value]) -> Value:
-    """x with `part` written at clamped starts."""
-    if part.shape == x.shape:
-        return part
-    fixed, moving = _moving(k, x.shape, part.shape, starts)
-    if k.outer and x.ndim == 1 and not moving:
-        within = written_within(k, x, part, fixed[0])
-        if within is not None:
-            return within
-    if not (k.outer or moving):
-        joined = _between(k, x, part, fixed)
-        if joined is not None:
-            return joined
-    if part.size > SHARED and part.steps()[-1] > 1:
-        part = k.copy(part)  # by vectors
-    x, part = held(k, x), held(k, part)
-    item = x.node.dtype.itemsize
-    plain = [n * item for n in row_major(x.shape)]
-    own = bytes_of(part)
-    loops = merged([(n, (p, o)) for n, p, o in zip(part.shape, own, plain, strict=True)])
-    run = run_of(loops, item)
-    # What is known of the starts stands as one with a step of a byte, and is at most itself.
-    known = sum([a * p for a, p in zip(fixed, plain, strict=True)])
-    parts, cost = _shared(part.size * item, run)
-    words = [run, parts]
-    given = [s for _, s in moving]
-    for d, _ in moving:
-        words += [x.shape[d] - part.shape[d], plain[d]]
-    if known:
-        index = moving[0][1].dtype if moving else np.dtype(np.int64)
-        if known > np.iinfo(index).max:
-            raise Unsupported("a start beyond the dtype of the starts")
-        words += [known, 1]
-        given.append(held(k, k.literal(known, index)))
-    name = index_name(given[0]) if given else "i8"
-    spec = Window(item, run > item, name, len(given), len(loops), True)
-    (out,) = k.routine(
-        spec, [x, part, *given], [x.aval], words + flat(loops), updates=((0, 0),), units=parts,
-        cost=cost, name="dynamic_update_slice",
-    )  # fmt: skip
-    if not moving:
-        at = sum([a * s for a, s in zip(fixed, row_major(x.shape), strict=True)])
-        k.order[-1].into = out.view(part.shape, row_major(x.shape), at)
-    return out
-
-
-def _between(k: Any, x: Value, part: Value, first: Sequence[int]) -> Value | None:
-    """A part at a known place joined to what stays before and behind it, where that is less work.
-
-    In a loop the array itself is updated, elsewhere most of an argument need not be copied:
-    `x.at[1:].multiply(2)` of 1000 x 1000 takes less than a copy of x. What lies turned would be
-    turned where nobody reads it (100 x 100 x 100 float32, all but the edges set: 310 to 60 us), but
-    of a few columns every line is read anyway.
-    """
-    cut = [d for d, (n, m) in enumerate(zip(x.shape, part.shape, strict=True)) if n != m]
-    if len(cut) != 1 or x.size <= SHARED:
-        return None
-    (d,) = cut
-    if x.strides is None and (x.size > 2 * part.size or size_of(x.shape[:d]) != 1):
-        return None
-    if x.strides is not None and x.steps()[d] == 1 and x.shape[d] <= CLOSE:
-        return None
-    last = first[d] + part.shape[d]
-    pieces = [part]
-    for a, b in ((0, first[d]), (last, x.shape[d])):
-        if a < b:
-            low, high = [0] * x.ndim, list(x.shape)
-            low[d], high[d] = a, b
-            pieces.insert(0 if a == 0 else len(pieces), k.slice(x, low, high, [1] * x.ndim))
-    return concatenate(k, pieces, d)
-
-
-# Concatenation and padding.
 
 
 CLOSE = 8
@@ -284,10 +56,7 @@ class Rows:
         count = (length - 9) // 7
         base = count * 2 + 6
 
-        def at(i: Int | int) -> Int:
-            p = s.new(f"getelementptr i64, ptr %record, i64 {i.name if isinstance(i, Int) else i}")
-            return Int(s, s.new(f"load i64, ptr {p}"))
-
+        at = s.numbered
         out = s.slot(at(base), at(base + 1))
         parts = at(length - 1)
 
@@ -346,8 +115,10 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         if len(orders) == 1 and orders != {tuple(range(len(shape)))}:
             # As they lie: the group that puts them together stores them turned.
             (order,) = orders
-            lain = [k.element("copy", (transposed(x, order),), x.dtype) for x in xs]
-            out = concatenate(k, lain, order.index(dim))
+            lain = [transposed(x, order) for x in xs]
+            copies = [k.element("copy", (x,), x.dtype) for x in lain]
+            out = concatenate(k, copies, order.index(dim))
+            k.joined[out.node] = order.index(dim), lain
             return transposed(out, [order.index(d) for d in range(len(shape))])
         xs = _columns(k, xs, dim)
     xs = [held(k, x) for x in xs]
@@ -358,7 +129,7 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         if close and x.size > row:
             # A group puts them together in registers.
             x = k.element("copy", (k.turned_copy(x) or x,), x.dtype)
-        part = _rows(x, plain, item)
+        part = rows_of(x, plain, item)
         if part is None and turns.has_squares(x, row_major(shape)):
             turned.append((x, offset // item))
             offset += x.shape[dim] * plain[dim]
@@ -368,7 +139,7 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         repeated = part is not None and part[2] == 0 and part[1] < SHORT_RUN
         if part is None or part[0] >= turns.LEAST and (one_by_one or repeated):
             x = k.dense(x)
-            part = _rows(x, plain, item)
+            part = rows_of(x, plain, item)
             assert part is not None
         rows, run, step, pace = part
         given.append(x)
@@ -454,7 +225,7 @@ def _columns(k: Any, xs: Sequence[Value], dim: int) -> Sequence[Value]:
     return found
 
 
-def _rows(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int] | None:
+def rows_of(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int] | None:
     """rows, bytes of one, steps in the operand and in the result, if two loops suffice."""
     loops = merged([(n, (a, b)) for n, a, b in zip(x.shape, bytes_of(x), plain, strict=True)])
     run = run_of(loops, item)

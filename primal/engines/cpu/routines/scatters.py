@@ -11,7 +11,7 @@ from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import Value, is_narrow, is_zero, size_of
 from primal.engines.cpu.kernels import takes
 from primal.engines.cpu.kernels.takes import INT32
-from primal.engines.cpu.routines import gathers, moves, pieces
+from primal.engines.cpu.routines import gathers, moves, windows
 from primal.ir.avals import Aval
 
 HALF, FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)
@@ -128,4 +128,4 @@ def _known_window(
     if word != "set":
         piece = k.binary(word, k.slice(x, first, stop, [1] * x.ndim), piece)
     where = [k.literal(start, INT32) for start in first]
-    return pieces.dynamic_update_slice(k, x, piece, where)
+    return windows.dynamic_update_slice(k, x, piece, where)
