@@ -12,7 +12,7 @@ from primal.base import dtypes, errors
 from primal.base.config import numpy_dtype_promotion
 from primal.base.limits import finfo, iinfo
 from primal.ir.trace import Array, concrete_or_error, literal
-from primal.numpy import direct, ufuncs
+from primal.numpy import direct, quotients, ufuncs
 from primal.numpy.creation import asarray, filled
 from primal.numpy.index_forms import known_mask, known_values
 from primal.numpy.joining import concatenate, stack
@@ -238,9 +238,9 @@ def unravel_index(indices: ArrayLike, shape: int | Sequence[int]) -> tuple[Array
     i = clamp(lowest, i, highest)
     out = []
     for n in reversed(sizes):
-        place = ufuncs.remainder(i, max(n, 1))
+        place = quotients.remainder(i, max(n, 1))
         out.append(place if i.dtype == asked else convert(place, asked))
-        i = ufuncs.floor_divide(i, max(n, 1))
+        i = quotients.floor_divide(i, max(n, 1))
     return tuple(reversed(out))
 
 

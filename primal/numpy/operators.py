@@ -19,7 +19,7 @@ from primal.base.native import FEW_NARROW, IN_VECTORS
 from primal.ir.op import Op
 from primal.ir.state import state
 from primal.ir.trace import Array, Literal, literal
-from primal.numpy import contraction, ufuncs
+from primal.numpy import contraction, quotients, ufuncs
 from primal.numpy.elementary import abs as absolute
 from primal.numpy.promotion import scalar_literal
 from primal.ops import elementwise as ops
@@ -179,9 +179,9 @@ def install(cls: Any) -> None:
         "mul": binary(ops.mul, ufuncs.multiply, NUMBERS),
         "truediv": binary(ops.div, ufuncs.true_divide, INEXACT),
         "matmul": _plain(contraction.matmul),
-        "floordiv": _plain(ufuncs.floor_divide),
-        "mod": _plain(ufuncs.remainder),
-        "divmod": _plain(ufuncs.divmod),
+        "floordiv": _plain(quotients.floor_divide),
+        "mod": _plain(quotients.remainder),
+        "divmod": _plain(quotients.divmod),
         "pow": (_power, _reflected_power),
         "and": binary(ops.bitwise_and, ufuncs.bitwise_and, BITS),
         "or": binary(ops.bitwise_or, ufuncs.bitwise_or, BITS),

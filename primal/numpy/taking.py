@@ -9,7 +9,7 @@ import numpy as np
 from primal.base import dtypes
 from primal.base.errors import TracerBoolConversionError
 from primal.ir.trace import Array, literal
-from primal.numpy import direct, ufuncs
+from primal.numpy import direct, quotients
 from primal.numpy.at import IndexUpdateHelper
 from primal.numpy.index_forms import parse
 from primal.numpy.index_updates import cast_values
@@ -151,7 +151,7 @@ def modulo(i: Any, n: int) -> Any:
         return values % max(n, 1)
     if dtypes.itemsize_bits(i.aval.dtype) < 32:
         i = convert(i, np.dtype(np.int32))  # n must fit, too
-    return ufuncs.remainder(i, max(n, 1))
+    return quotients.remainder(i, max(n, 1))
 
 
 # Along an axis.

@@ -178,6 +178,19 @@ def test_integer_division_by_zero() -> None:
     np.testing.assert_array_equal(jnp.floor_divide(jnp.uint8(7), jnp.uint8(2)), 3)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8"])
+def test_floors_by_known_numbers(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    ends = [info.min, info.min + 1, info.max - 1, info.max]
+    x = np.array([*range(max(-70, info.min), 70), *ends], dtype)
+    for n in (1, 2, 3, 7, 64, 100, 127):
+        want = x // n
+        for f in (lambda x, n=n: x // n, primal.jit(lambda x, n=n: jnp.divmod(x, n)[0])):
+            got = f(jnp.asarray(x))
+            assert got.dtype == want.dtype
+            np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
 def test_signs_of_remainders(name: str) -> None:
     values = np.array([-7.5, -7, -2, -0.5, 0.0, 0.5, 2, 7, 7.5, np.inf, -np.inf], np.float32)
