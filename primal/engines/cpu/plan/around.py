@@ -28,7 +28,7 @@ from primal.engines.cpu.plan.schedule import LIGHT
 from primal.engines.cpu.routines.gaps import CLOSE
 from primal.engines.cpu.routines.moves import held
 
-SHORTEST_ROW, LONGEST_ROW = 7, 255
+SHORTEST_ROW, LONGEST_ROW = 8, 255
 """Elements of rows that are padded as they are read: vectors run along shorter ones no more, and
 begin at cache lines in longer ones.
 
