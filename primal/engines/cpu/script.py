@@ -168,19 +168,24 @@ class Script(Code):
 
     # Control.
 
-    def units(self, body: Callable[[Int], None]) -> None:
-        """The body for each unit asked for; none any more once the program is to stop."""
+    def units(self, body: Callable[..., None], *inner: Int) -> None:
+        """The body for each unit asked for; none any more once the program is to stop.
 
-        def turn(u: str, _: list[str]) -> list[str]:
+        Where units are numbered through loops, of which the inner ones have these sizes, the body
+        is also given the index in each.
+        """
+        sizes = ["", *[n.name for n in inner]] if inner else []
+
+        def turn(u: str, indices: list[str]) -> list[str]:
             go = self.label("unit")
             status = self.new("load atomic i32, ptr %status monotonic, align 4")
             asked = self.new(f"icmp ne i32 {status}, 0")
             self.do(f"br i1 {asked}, label %leave, label %{go}")
             self.start(go)
-            body(Int(self, u))
-            return []
+            body(Int(self, u), *[Int(self, i) for i in indices])
+            return self._next(indices, sizes)
 
-        self.loop("%begin", "%end", "1", [], turn)
+        self.loop("%begin", "%end", "1", [("i64", i) for i in self._indices(sizes)], turn)
 
     def each(
         self, start: Int | int, stop: Int | int, body: Callable[[Int], None], step: Int | int = 1

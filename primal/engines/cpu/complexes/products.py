@@ -268,9 +268,8 @@ class ComplexProducts:
         inner, chunk, chunks = s.words(3)
         f = Floats(s, self.dtype)
 
-        def unit(u: Int) -> None:
-            base = (u // chunks) * row
-            start = (u % chunks) * chunk
+        def unit(_: Int, outer: Int, part: Int) -> None:
+            base, start = outer * row, part * chunk
             stop = (start + chunk).least(inner)
 
             def column(i: Int) -> None:
@@ -294,7 +293,7 @@ class ComplexProducts:
 
             s.each(start, stop, column, s.lanes)
 
-        s.units(unit)
+        s.units(unit, chunks)
         s.finish(name)
 
 

@@ -5,6 +5,7 @@ An array is seen as [outer, n, inner]. With inner = 1 vectors lie along the axis
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,7 +15,7 @@ from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, Module, itemsize
 from primal.engines.cpu.functions.fading import Times, fading
 from primal.engines.cpu.graph import Value, size_of
-from primal.engines.cpu.lanes import NARROW, compare, constant, emit, select
+from primal.engines.cpu.lanes import NARROW, across, compare, constant, emit, select
 from primal.engines.cpu.monoids import accumulator, identity
 from primal.engines.cpu.routines.moves import BLOCK, held, name_of
 from primal.engines.cpu.routines.orders import bits_of, key_of
@@ -194,9 +195,8 @@ class Scan:
         t = s.vec(SCALAR[self.wide])
         pitch = inner * item
 
-        def unit(u: Int) -> None:
-            base = (u // chunks) * row
-            start = (u % chunks) * chunk
+        def unit(_: Int, outer: Int, part: Int) -> None:
+            base, start = outer * row, part * chunk
             stop = (start + chunk).least(inner)
 
             def column(i: Int) -> None:
@@ -221,7 +221,7 @@ class Scan:
 
             s.each(start, stop, column, s.lanes)
 
-        s.units(unit)
+        s.units(unit, chunks)
 
 
 def _flipped(s: Script, scalar: str, value: str) -> str:
@@ -282,10 +282,8 @@ class Extremum:
         inner, chunk, chunks = s.words(3)
         it = s.vec("i32")
 
-        def unit(u: Int) -> None:
-            base = (u // chunks) * row
-            results = (u // chunks) * inner
-            start = (u % chunks) * chunk
+        def unit(_: Int, outer: Int, part: Int) -> None:
+            base, results, start = outer * row, outer * inner, part * chunk
             stop = (start + chunk).least(inner)
 
             def column(i: Int) -> None:
@@ -310,7 +308,7 @@ class Extremum:
 
             s.each(start, stop, column, s.lanes)
 
-        s.units(unit)
+        s.units(unit, chunks)
         s.finish(name)
 
     def _along(self, s: Script, name: str, item: int, size: int) -> None:
@@ -330,11 +328,11 @@ class Extremum:
                 chunks.test("eq", 1), result, lambda: write_vector(s, "i4", found, out + u * 4)
             )
 
-        def unit(u: Int) -> None:
-            lanes, mine = s.lanes, x + (u // chunks) * row
+        def unit(u: Int, outer: Int, part: Int) -> None:
+            lanes, mine = s.lanes, x + outer * row
 
             def search() -> None:
-                start = (u % chunks) * chunk
+                start = part * chunk
                 found = self._row(s, mine, start, (start + chunk).least(n), item)
                 s.lanes = 1
                 put(found, u)
@@ -347,7 +345,7 @@ class Extremum:
 
             s.chosen(count.test("eq", 0), search, compare)
 
-        s.units(unit)
+        s.units(unit, chunks)
         s.finish(name)
 
     def _best(self, s: Script, x: Place, places: Place, count: Int, item: int) -> str:
@@ -419,41 +417,34 @@ class Extremum:
             start.name, whole.name, str(step), [(t, first), (it, begin)] * CHAINS,
             lambda i, now: turn(i, now, True),
         )  # fmt: skip
-        pairs = list(zip(chains[::2], chains[1::2], strict=True))
-        while len(pairs) > 1:
-            pairs = [self._first_of(s, *pairs[k : k + 2]) for k in range(0, len(pairs), 2)]
-        best, places = s.loop(
-            whole.name, stop.name, str(lanes), list(zip((t, it), pairs[0], strict=True)),
+        chains[:2] = s.loop(
+            whole.name, stop.name, str(lanes), list(zip((t, it), chains[:2], strict=True)),
             lambda i, now: turn(i, now, False),
         )  # fmt: skip
-        while s.lanes > 1:
-            t, it, half = s.vec(scalar), s.vec("i32"), s.lanes // 2
-            halves = []
-            for begins in (0, half):
-                chosen = ", ".join([f"i32 {begins + k}" for k in range(half)])
-                pick = f"<{half} x i32> <{chosen}>"
-                halves.append((
-                    s.new(f"shufflevector {t} {best}, {t} poison, {pick}"),
-                    s.new(f"shufflevector {it} {places}, {it} poison, {pick}"),
-                ))  # fmt: skip
-            s.lanes = half
-            best, places = self._first_of(s, *halves)
-        s.lanes = lanes
-        return places
+        # Short rows have but one chain.
+        return s.either(
+            s.new(f"icmp eq i64 {whole.name}, {start.name}"), ["<1 x i32>"],
+            lambda: [self._first_of(s, chains[:1], chains[1:2])],
+            lambda: [self._first_of(s, chains[::2], chains[1::2])],
+        )[0]  # fmt: skip
 
-    def _first_of(
-        self, s: Script, one: tuple[str, str], other: tuple[str, str]
-    ) -> tuple[str, str]:
-        """The better of two numbers and its place; of equals the one that comes first."""
-        i1 = s.vec("i1")
-        ahead = self._better(s, other[0], one[0])
-        behind = self._better(s, one[0], other[0])
-        apart = s.new(f"or {i1} {ahead}, {behind}")
-        level = s.new(f"xor {i1} {apart}, {s.const('i1', 'true')}")
-        sooner = compare(s, "lt", "i4", other[1], one[1])
-        take = s.new(f"or {i1} {ahead}, {s.new(f'and {i1} {level}, {sooner}')}")
-        value = select(s, self.dtype, take, other[0], one[0])
-        return value, select(s, "i4", take, other[1], one[1])
+    def _first_of(self, s: Script, values: list[str], places: list[str]) -> str:
+        """The first place, in a vector of one lane, that has the best of all lanes."""
+        word = {"gt": ("max", "or"), "lt": ("min", "and")}[self.how][self.dtype == "b1"]
+        best = functools.reduce(
+            lambda x, y: emit(s, word, [self.dtype] * 2, self.dtype, [x, y]), values
+        )
+        best = s.splat(SCALAR[self.dtype], across(s, MONOID.get(word, word), self.dtype, best))
+        found = []
+        for value, place in zip(values, places, strict=True):
+            here = compare(s, "eq", self.dtype, value, best)
+            if self.dtype[0] == "f":
+                # A nan is the best, if there is one.
+                nan = compare(s, "ne", self.dtype, value, value)
+                here = s.new(f"or {s.vec('i1')} {here}, {nan}")
+            found.append(select(s, "i4", here, place, constant(s, "i4", WIDEST - 1)))
+        first = functools.reduce(lambda x, y: emit(s, "min", ["i4"] * 2, "i4", [x, y]), found)
+        return s.new(f"bitcast i32 {across(s, 'minimum', 'i4', first)} to <1 x i32>")
 
 
 CHAINS = 4
