@@ -169,5 +169,8 @@ def canonical_shape(shape: Iterable[Any], context: str = "shape") -> tuple[int, 
         ) from None
     for n in dims:
         if n < 0:
-            raise TypeError(f"[{context}] expected non-negative dimensions, got {dims}.")
+            raise TypeError(
+                f"[{context}] expected non-negative dimensions, got {dims}: shape must have every "
+                "element be nonnegative."
+            )
     return dims

@@ -48,19 +48,22 @@ def conv_dimension_numbers(
     if not isinstance(dimension_numbers, list | tuple) or len(dimension_numbers) != 3:
         raise TypeError(
             "[convolution] expected dimension_numbers None, a ConvDimensionNumbers or a triple of "
-            f"strings, got {dimension_numbers!r}."
+            f"strings, got {dimension_numbers!r}: convolution dimension_numbers list/tuple must be "
+            "length 3."
         )
     lhs, rhs, out = dimension_numbers
     for i, (letters, needed) in enumerate(((lhs, "NC"), (rhs, "OI"), (out, "NC"))):
         if len(letters) != rank:
             raise TypeError(
                 f"[convolution] expected dimension_numbers[{i}] with {rank} letters, one per "
-                f"dimension, got {letters!r}."
+                f"dimension, got {letters!r}: convolution dimension_numbers[{i}] must have len "
+                "equal to the ndim of lhs and rhs."
             )
         if len(set(letters)) != rank or not set(needed) <= set(letters):
             raise TypeError(
                 f"[convolution] expected dimension_numbers[{i}] with distinct letters, {needed[0]}"
-                f" and {needed[1]} among them, got {letters!r}."
+                f" and {needed[1]} among them, got {letters!r}: it must contain the characters "
+                f"{needed[0]!r} and {needed[1]!r} exactly once."
             )
     if not set(lhs) - set("NC") == set(rhs) - set("OI") == set(out) - set("NC"):
         raise TypeError(
@@ -115,9 +118,10 @@ def conv_general_dilated(
                 f"{values}: window and {what} must have the same number of dimensions."
             )
     if any(s < 1 for s in (*strides, *spread, *dilation)):
-        raise ValueError(
+        raise (TypeError if min(dilation, default=1) < 1 else ValueError)(
             f"[{name}] expected positive strides and dilations, got {strides}, {spread} and "
-            f"{dilation}."
+            f"{dilation}: {'All dilations' if min(strides, default=1) > 0 else 'strides'} must be "
+            "positive."
         )
     by_name = isinstance(padding, str) or hasattr(padding, "name")
     if by_name and any(s != 1 for s in spread):

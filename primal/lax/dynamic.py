@@ -66,7 +66,7 @@ def _starts(
         if aval_of(s).ndim or not dtypes.issubdtype(aval_of(s).dtype, np.integer):
             raise TypeError(
                 f"[{name}] expected starts that are scalar integers of the same type, got "
-                f"{aval_of(s).short()}."
+                f"{aval_of(s).short()}: start_indices arguments to {name} must be scalars."
             )
     strong = [aval_of(s).dtype for s in traced if not aval_of(s).weak_type]
     dtype = strong[0] if strong else dtypes.canonicalize_dtype(np.int32)

@@ -87,7 +87,8 @@ def symmetrized(x: Any, name: str) -> Any:
     aval = aval_of(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(
-            f"[{name}] expected a square matrix or a stack of them, got shape {aval.shape}."
+            f"[{name}] expected a square matrix or a stack of them, got shape {aval.shape}: it "
+            "must have shape [..., n, n]."
         )
     if aval.dtype.kind in "iub":
         wide = np.float64 if aval.dtype.itemsize == 8 else np.float32

@@ -87,7 +87,8 @@ def qdwh(
     aval = aval_of(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(
-            f"[qdwh] expected a matrix with at least as many rows as columns, got {aval.shape}."
+            f"[qdwh] expected a matrix with at least as many rows as columns, got {aval.shape}: "
+            "The input matrix of shape M x N must have M >= N."
         )
     if not dtypes.issubdtype(aval.dtype, np.inexact):
         raise ValueError(f"[qdwh] expected an inexact dtype, got {aval.dtype.name}.")

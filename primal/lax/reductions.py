@@ -232,7 +232,8 @@ def read_reduction(
     if init_spec != spec:
         raise ValueError(
             f"[{name}] expected init_values in a tree like the operands', got {len(inits)} of them "
-            f"in {init_spec} for {len(leaves)} operands in {spec}."
+            f"in {init_spec} for {len(leaves)} operands in {spec}: Operands must have the same "
+            "tree structure as init_values."
         )
     shapes = [aval_of(x).shape for x in leaves]
     if len(set(shapes)) > 1:
@@ -247,9 +248,14 @@ def read_reduction(
         if have.shape or have.dtype != aval_of(x).dtype:
             # Documented as different errors: reduce finds a shape by its value, windows by type.
             wrong_value = have.shape and name == "reduce"
+            rule = (
+                f"{name} found non-scalar initial value, expected init_values to be scalars"
+                if have.shape
+                else f"{name} requires arguments to have the same dtypes"
+            )
             raise (ValueError if wrong_value else TypeError)(
                 f"[{name}] expected init values of the operands' dtype and shape (), got "
-                f"{have.short()} for {aval_of(x).short()}."
+                f"{have.short()} for {aval_of(x).short()}: {rule}."
             )
     return Reduction(leaves, inits, spec, combine, monoid, False)
 

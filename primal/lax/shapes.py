@@ -301,9 +301,15 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     (axis,) = canonical_axes("split", (axis,), len(shape))
     parts = static_ints("split sizes", sizes)
     if sum(parts) != shape[axis] or any(n < 0 for n in parts):
+        negative = any(n < 0 for n in parts)
+        rule = (
+            "Sizes passed to split must be nonnegative"
+            if negative
+            else f"Sum of sizes {sum(parts)} must be equal to dimension {axis}"
+        )
         raise ValueError(
             f"[split] expected sizes of at least 0 whose sum is {shape[axis]}, got {parts} for "
-            f"shape {shape} along axis {axis}."
+            f"shape {shape} along axis {axis}: {rule}."
         )
     cuts = np.cumsum([0, *parts])
     return [
@@ -322,8 +328,8 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Array:
     """
     try:
         config = tuple([(int(lo), int(hi), int(inner)) for lo, hi, inner in padding_config])
-    except (TypeError, ValueError) as e:
-        raise type(e)(
+    except (TypeError, ValueError):
+        raise (ValueError if hasattr(padding_config, "__len__") else TypeError)(
             "[pad] expected padding_config as triples (low, high, interior) of whole numbers, got "
             f"{padding_config!r}."
         ) from None
@@ -363,7 +369,11 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     rank = len(shape_of(operand))
     dims = static_ints("rev dimensions", dimensions)
     if not all(0 <= d < rank for d in dims) or len(set(dims)) != len(dims):
-        raise TypeError(f"[rev] expected distinct dimensions in [0, {rank}), got {dims}.")
+        rule = "less than operand ndim and nonnegative" if len(set(dims)) == len(dims) else "unique"
+        raise TypeError(
+            f"[rev] expected distinct dimensions in [0, {rank}), got {dims}: rev dimensions must "
+            f"be {rule}."
+        )
     return _ops.rev(operand, dimensions=dims)
 
 
@@ -379,7 +389,10 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     """
     shape = shape_of(operand)
     if len(reps) != len(shape):
-        raise TypeError(f"[tile] expected {len(shape)} repetitions, got {tuple(reps)}.")
+        raise TypeError(
+            f"[tile] expected {len(shape)} repetitions, got {tuple(reps)}: reps length must be "
+            "equal to the ndim of x."
+        )
     pairs = [n for r, s in zip(reps, shape, strict=True) for n in (int(r), s)]
     spread = broadcast_in_dim(operand, pairs, range(1, 2 * len(shape), 2))
     return reshape(spread, [r * s for r, s in zip(reps, shape, strict=True)])
@@ -499,7 +512,8 @@ def dot(
     if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
         raise ValueError(
             f"[dot] expected vectors or matrices whose last and first sizes agree, got shapes "
-            f"{left} and {right}. Other products need dimension_numbers."
+            f"{left} and {right}: dimension_numbers must be specified when not performing simple "
+            "un-batched products."
         )
     dims = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dims, precision, preferred_element_type)

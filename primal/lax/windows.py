@@ -178,7 +178,7 @@ def explicit_padding(
     except (TypeError, ValueError):
         raise ValueError(
             f"[{name}] expected padding as a name or {len(sizes)} pairs of whole numbers (low, "
-            f"high), got {padding!r}."
+            f"high), got {padding!r}: it should be a string or a sequence of (low, high) pairs."
         ) from None
     if len(pairs) != len(sizes):
         raise ValueError(

@@ -46,8 +46,9 @@ def _bitcast_type(x: Aval, *, new_dtype: Any) -> Aval:
         if KIND.get(dtype, "k") not in "iuf":
             raise TypeError(
                 "[bitcast_convert_type] expected integer or floating dtypes, or equal ones, got "
-                f"{x.dtype.name} to {new_dtype.name}: bool, complex and key values do not support "
-                "it. Take real and imag apart first, or convert bool with convert_element_type."
+                f"{x.dtype.name} to {new_dtype.name}: it does not support bool or complex values, "
+                "nor keys. Take real and imag apart first, or convert bool with "
+                "convert_element_type."
             )
     if old >= new:
         return Aval(x.shape if old == new else (*x.shape, old // new), new_dtype)

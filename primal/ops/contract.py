@@ -33,6 +33,14 @@ def free_dims(ndim: int, contract: tuple[int, ...], batch: tuple[int, ...]) -> t
     return tuple([i for i in range(ndim) if i not in contract and i not in batch])
 
 
+def _distinct_rule(dimension_numbers: Dims) -> str:
+    for what, sides in zip(("contracting", "batch"), dimension_numbers, strict=True):
+        for side, dims in zip(("lhs", "rhs"), sides, strict=True):
+            if len(set(dims)) < len(dims):
+                return f"dot_general requires {side} {what} dimensions to be distinct"
+    return "dot_general requires batch dimensions to be disjoint from contracting dimensions"
+
+
 def _dot_type(
     lhs: Aval,
     rhs: Aval,
@@ -46,12 +54,14 @@ def _dot_type(
         if len(left) != len(right):
             raise TypeError(
                 f"[dot_general] expected as many {what} dimensions on both sides, got {left} and "
-                f"{right}."
+                f"{right}: dot_general requires equal numbers of lhs_{what} and rhs_{what} "
+                "dimensions."
             )
         if not all(0 <= d < lhs.ndim for d in left) or not all(0 <= d < rhs.ndim for d in right):
             raise TypeError(
                 f"[dot_general] expected {what} dimensions of shapes {lhs.shape} and {rhs.shape}, "
-                f"got {left} and {right}."
+                f"got {left} and {right}: dot_general requires dimension numbers to be nonnegative "
+                "and less than the number of axes."
             )
         sizes = [lhs.shape[d] for d in left], [rhs.shape[d] for d in right]
         if sizes[0] != sizes[1]:
@@ -62,7 +72,8 @@ def _dot_type(
             )
     if len({*lc, *lb}) != len(lc) + len(lb) or len({*rc, *rb}) != len(rc) + len(rb):
         raise TypeError(
-            f"[dot_general] expected each dimension at most once, got {dimension_numbers}."
+            f"[dot_general] expected each dimension at most once, got {dimension_numbers}: "
+            f"{_distinct_rule(dimension_numbers)}."
         )
     if lhs.dtype != rhs.dtype and preferred_element_type is None:
         raise TypeError(

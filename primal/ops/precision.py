@@ -230,7 +230,8 @@ def check_preferred(name: str, dtype: Any, preferred: Any, kinds: bool) -> None:
         if not fits:
             raise TypeError(
                 f"[{name}] expected a preferred_element_type of the kind of {dtype.name}, got "
-                f"{preferred.name}. Convert the result instead."
+                f"{preferred.name}: Input type is incompatible with `preferred_element_type`. "
+                "Convert the result instead."
             )
         if is_(dtype, np.signedinteger) and is_(preferred, np.unsignedinteger):
             raise TypeError(

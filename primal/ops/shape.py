@@ -68,7 +68,8 @@ reshape: Op = Op(
 def _transpose_type(x: Aval, *, permutation: tuple[int, ...]) -> Aval:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
-            f"[transpose] expected a permutation of the axes of shape {x.shape}, got {permutation}."
+            f"[transpose] expected a permutation of the axes of shape {x.shape}, got "
+            f"{permutation}: transpose permutation isn't a permutation of operand dimensions."
         )
     return Aval(tuple([x.shape[i] for i in permutation]), x.dtype, x.weak_type)
 
@@ -151,22 +152,35 @@ squeeze: Op = Op(
 # slice: x[start:limit:stride] along every dimension. Its transpose is pad.
 
 
+def _slice_rule(n: int, start: int, limit: int) -> str:
+    if limit > n:
+        return "slice limit_indices must be less than or equal to operand shape"
+    if start > limit:
+        return "slice limit_indices must be greater than or equal to start_indices"
+    if start < 0:
+        return "slice start_indices must have every element be nonnegative"
+    return "slice strides must have every element be positive"
+
+
 def _slice_type(x: Aval, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> Aval:
     if len(start_indices) != x.ndim or len(limit_indices) != x.ndim:
         raise ValueError(
             f"[slice] expected one start and limit per dimension of shape {x.shape}, got "
-            f"{start_indices} and {limit_indices}."
+            f"{start_indices} and {limit_indices}: slice indices must have length equal to the "
+            "number of dimensions of the operand."
         )
     steps = strides or (1,) * x.ndim
     if len(steps) != x.ndim:
         raise TypeError(
-            f"[slice] expected one stride per dimension of shape {x.shape}, got {strides}."
+            f"[slice] expected one stride per dimension of shape {x.shape}, got {strides}: slice "
+            "strides must have length equal to the number of dimensions of the operand."
         )
     for n, start, limit, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
         if not 0 <= start <= limit <= n or step < 1:
             raise TypeError(
                 f"[slice] expected 0 <= start <= limit <= size and positive strides, got start "
-                f"{start_indices}, limit {limit_indices}, strides {strides} for shape {x.shape}."
+                f"{start_indices}, limit {limit_indices}, strides {strides} for shape {x.shape}: "
+                f"{_slice_rule(n, start, limit)}."
             )
     shape = tuple(
         [-(-(b - a) // s) for a, b, s in zip(start_indices, limit_indices, steps, strict=True)]
@@ -246,12 +260,16 @@ slice: Op = Op(
 def _pad_type(x: Aval, value: Aval, *, padding_config: Any) -> Aval:
     if x.dtype != value.dtype or value.ndim:
         raise (ValueError if value.ndim else TypeError)(
-            f"[pad] expected a scalar padding value of dtype {x.dtype.name}, got {value.short()}."
+            f"[pad] expected a scalar padding value of dtype {x.dtype.name}, got {value.short()}: "
+            f"padding_value must be {'a scalar' if value.ndim else 'same dtype'}."
         )
-    if len(padding_config) != x.ndim or any(i < 0 for _, _, i in padding_config):
+    few = len(padding_config) != x.ndim
+    if few or any(i < 0 for _, _, i in padding_config):
+        rule = "length of padding_config must equal the number of axes of operand"
         raise ValueError(
             f"[pad] expected (low, high, interior >= 0) for each dimension of shape {x.shape}, "
-            f"got {padding_config}."
+            f"got {padding_config}: "
+            f"{rule if few else 'interior padding in padding_config must be nonnegative'}."
         )
     shape = tuple(
         [
@@ -262,7 +280,8 @@ def _pad_type(x: Aval, value: Aval, *, padding_config: Any) -> Aval:
     if any(n < 0 for n in shape):
         raise ValueError(
             f"[pad] expected a result without negative dimensions, got {shape} from shape "
-            f"{x.shape} and padding {padding_config}."
+            f"{x.shape} and padding {padding_config}: Dimension size after padding is not at least "
+            "0."
         )
     return Aval(shape, x.dtype, x.weak_type and value.weak_type)
 
@@ -382,13 +401,25 @@ pad: Op = Op(
 # concatenate: operands one after the other along a dimension.
 
 
+def _joining_rule(xs: Sequence[Aval]) -> str:
+    if len({x.ndim for x in xs}) > 1:
+        return "Cannot concatenate arrays with different numbers of dimensions"
+    if len({x.dtype for x in xs}) > 1:
+        return "lax.concatenate requires arguments to have the same dtypes"
+    return (
+        "Cannot concatenate arrays with shapes that differ in dimensions other than the one being "
+        "concatenated"
+    )
+
+
 def _concatenate_type(*xs: Aval, dimension: int) -> Aval:
     if not xs:
         raise ValueError("[concatenate] expected at least one operand, got none.")
     first = xs[0]
     if not 0 <= dimension < first.ndim:
         raise TypeError(
-            f"[concatenate] expected a dimension of shape {first.shape}, got {dimension}."
+            f"[concatenate] expected a dimension of shape {first.shape}, got {dimension}: "
+            "concatenate dimension out of bounds."
         )
     for x in xs:
         rest = [(i, n) for i, n in enumerate(x.shape) if i != dimension]
@@ -397,7 +428,7 @@ def _concatenate_type(*xs: Aval, dimension: int) -> Aval:
         ]:
             raise TypeError(
                 f"[concatenate] expected operands equal in dtype and in shape but for dimension "
-                f"{dimension}, got {', '.join(x.short() for x in xs)}."
+                f"{dimension}, got {', '.join(x.short() for x in xs)}: {_joining_rule(xs)}."
             )
     size = sum(x.shape[dimension] for x in xs)
     shape = (*first.shape[:dimension], size, *first.shape[dimension + 1 :])
@@ -508,7 +539,10 @@ def _iota_impl(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Any:
 
 def _iota_type(*, shape: tuple[int, ...], dtype: Any, dimension: int) -> Aval:
     if not 0 <= dimension < len(shape):
-        raise ValueError(f"[iota] expected a dimension of shape {shape}, got {dimension}.")
+        raise ValueError(
+            f"[iota] expected a dimension of shape {shape}, got {dimension}: iota dimension must "
+            "be between 0 and len(shape)."
+        )
     if isinstance(dtype, KeyType):
         raise TypeError(f"[iota] expected a dtype of numbers, got {dtype.name}.")
     return Aval(canonical_shape(shape, "iota"), dtype)

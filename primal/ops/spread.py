@@ -28,18 +28,32 @@ def _broadcast_type(
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
             f"[broadcast_in_dim] expected one broadcast dimension per operand dimension, got "
-            f"{broadcast_dimensions} for shape {x.shape}."
+            f"{broadcast_dimensions} for shape {x.shape}: broadcast_dimensions must have length "
+            "equal to operand ndim."
+        )
+    if x.ndim > len(shape):
+        raise TypeError(
+            f"[broadcast_in_dim] expected a shape of at least {x.ndim} dimensions, got {shape}: "
+            "broadcast_in_dim target broadcast shape must have equal or higher rank."
         )
     if any(a >= b for a, b in zip(broadcast_dimensions, broadcast_dimensions[1:], strict=False)):
         raise TypeError(
             f"[broadcast_in_dim] expected increasing broadcast_dimensions, got "
-            f"{broadcast_dimensions}."
+            f"{broadcast_dimensions}: they must be strictly increasing and must not contain "
+            "duplicates."
+        )
+    if not all(0 <= d < len(shape) for d in broadcast_dimensions):
+        raise TypeError(
+            f"[broadcast_in_dim] expected dimensions in [0, {len(shape)}), got "
+            f"{broadcast_dimensions}: broadcast_in_dim broadcast_dimensions must be a subset of "
+            "output dimensions."
         )
     for n, d in zip(x.shape, broadcast_dimensions, strict=True):
-        if not 0 <= d < len(shape) or n not in (1, shape[d]):
+        if n not in (1, shape[d]):
             raise TypeError(
                 f"[broadcast_in_dim] expected operand sizes to be 1 or those of the result, got "
-                f"shape {x.shape} into {shape} at {broadcast_dimensions}."
+                f"shape {x.shape} into {shape} at {broadcast_dimensions}: broadcast_in_dim operand "
+                "dimension sizes must either be 1, or be equal to their corresponding dimensions."
             )
     return Aval(shape, x.dtype, x.weak_type)
 

@@ -33,8 +33,8 @@ def broadcast_shapes(name: str, avals: Sequence[Aval]) -> tuple[int, ...]:
     if len(ranks) != 1:
         raise TypeError(
             f"[{name}] expected operands of equal rank, or scalars, got shapes "
-            f"{', '.join(str(a.shape) for a in avals)}. The function of that name in primal.numpy "
-            "broadcasts over ranks."
+            f"{', '.join(str(a.shape) for a in avals)}: arrays must have the same number of "
+            "dimensions. The function of that name in primal.numpy broadcasts over ranks."
         )
     out = []
     for sizes in zip(*shapes, strict=True):
@@ -73,8 +73,9 @@ def nary(name: str, *kinds: Any, out: Callable[[Any], Any] | None = None) -> Rul
             if a.dtype != first.dtype:
                 raise TypeError(
                     f"[{name}] expected operands of one dtype, got "
-                    f"{', '.join(b.dtype.name for b in avals)}. Convert first with "
-                    "convert_element_type, or call the primal.numpy function, which promotes."
+                    f"{', '.join(b.dtype.name for b in avals)}: lax.{name} requires arguments to "
+                    "have the same dtypes. Convert first with convert_element_type, or call the "
+                    "primal.numpy function, which promotes."
                 )
             weak = weak and a.weak_type
         check_dtype(name, first, kinds)
@@ -213,7 +214,8 @@ def counted_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     for a in static_ints(f"{name} axis", axes):
         if a < 0:
             raise ValueError(
-                f"[{name}] expected axes in [0, {ndim}), got {a}: XLA operations do not allow "
-                "negative axes. Count from 0, or use the function of primal.numpy."
+                f"[{name}] expected axes in [0, {ndim}), got {a}: Invalid axis {a} for operand, "
+                "XLA operations do not allow negative axes. Count from 0, or use the function of "
+                "primal.numpy."
             )
     return canonical_axes(name, axes, ndim)

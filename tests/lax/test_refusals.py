@@ -154,3 +154,53 @@ def test_functions_keep_their_names_and_signatures() -> None:
     assert half(3) == 1.5
     with pytest.raises(IndexError):  # raised here, in a file of the user's
         half(3, 7)
+
+
+V = np.ones(3, np.float32)
+M = np.ones((3, 3), np.float32)
+AT = np.zeros((2, 1), np.int32)
+
+
+def _gathered(offset: Any, gone: Any, starts: Any, sizes: Any) -> Any:
+    return lax.gather(M, AT, lax.GatherDimensionNumbers(offset, gone, starts), sizes)
+
+
+# The words in which programs look for these errors.
+WORDS: dict[str, tuple[type[Exception], Any]] = {
+    "arrays must have the same number of dimensions": (TypeError, lambda: lax.add(V, M)),
+    "lax.mul requires arguments to have the same dtypes": (TypeError, lambda: lax.mul(V, AT)),
+    "broadcast_dimensions must be a subset of output dimensions": (
+        TypeError, lambda: lax.broadcast_in_dim(V, (2, 3), (2,))),
+    "target broadcast shape must have equal or higher rank": (
+        TypeError, lambda: lax.broadcast_in_dim(V, (), (0,))),
+    "concatenate dimension out of bounds": (TypeError, lambda: lax.concatenate([V, V], 1)),
+    "arrays with different numbers of dimensions": (
+        TypeError, lambda: lax.concatenate([V, M], 0)),
+    "length of padding_config must equal the number of axes": (
+        ValueError, lambda: lax.pad(V, 0.0, [(1, 1, 0)] * 2)),
+    "Dimension size after padding is not at least 0": (
+        ValueError, lambda: lax.pad(V, 0.0, [(-2, -2, 0)])),
+    "limit_indices must be less than or equal to operand shape": (
+        TypeError, lambda: lax.slice(V, (0,), (4,))),
+    "lhs batch dimensions to be distinct": (
+        TypeError, lambda: lax.dot_general(M, M, (((), ()), ((0, 0), (0, 1))))),
+    "offset_dims in gather op must be sorted": (
+        TypeError, lambda: _gathered((2, 1), (), (0,), (1, 1))),
+    "Slice size at index 1 in gather op is out of range": (
+        TypeError, lambda: _gathered((1,), (0,), (0,), (1, 4))),
+    "All dilations must be positive": (
+        TypeError, lambda: lax.conv_general_dilated(V[None, None], V[None, None], (1,), "SAME",
+                                                    rhs_dilation=(0,))),
+    "Pred must be a scalar": (TypeError, lambda: lax.cond(V, abs, abs, 1)),
+    "scan body output must be a pair": (TypeError, lambda: lax.scan(lambda c, x: c, 0.0, V)),
+    "lax.while_loop: body_fun and cond_fun arguments should be callable": (
+        TypeError, lambda: lax.while_loop(abs, 3, 0.0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_texts_have_the_words_that_programs_look_for(words: str) -> None:
+    kind, call = WORDS[words]
+    for how in (call, primal.jit(call)):
+        with pytest.raises(kind, match=r"^\[.*\] expected .*" + re.escape(words)):
+            how()

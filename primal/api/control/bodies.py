@@ -147,7 +147,12 @@ def check_callable(name: str, **functions: Any) -> None:
     """TypeError naming what is not callable."""
     for role, f in functions.items():
         if not callable(f):
-            raise TypeError(f"[{name}] expected {role} to be callable, got {f!r} of {type(f)}.")
+            several = len(functions) > 1
+            raise TypeError(
+                f"[{name}] expected {role} to be callable, got {f!r} of {type(f)}: lax.{name}: "
+                f"{' and '.join(functions)} {'arguments' if several else 'argument'} should be "
+                f"{'callable' if several else 'a callable'}."
+            )
 
 
 def promoted(

@@ -129,7 +129,8 @@ def cond(
     real = dtypes.issubdtype(aval.dtype, np.number) and aval.dtype.kind != "c"
     if aval.dtype != np.bool_ and not real:
         raise TypeError(
-            f"[cond] expected a boolean or a real number as predicate, got {aval.str_short()}."
+            f"[cond] expected a boolean or a real number as predicate, got {aval.str_short()}: "
+            f"{_NUMBER['predicate']}."
         )
     value = concrete(pred)
     names = ("false_fun", "true_fun")
@@ -172,13 +173,17 @@ def switch(
     if not isinstance(branches, Sequence) or not all(callable(f) for f in branches):
         raise TypeError(f"[switch] expected a sequence of functions as branches, got {branches!r}.")
     if not branches:
-        raise ValueError("[switch] expected at least one branch, got an empty sequence.")
+        raise ValueError(
+            "[switch] expected at least one branch, got an empty sequence: Empty branch sequence."
+        )
     branches, operands = closing_over_refs(
         "switch", branches, _operands("switch", operands, operand)
     )
     aval = _scalar("switch", "index", index)
     if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"[switch] expected an integer as index, got {aval.str_short()}.")
+        raise TypeError(
+            f"[switch] expected an integer as index, got {aval.str_short()}: {_NUMBER['index']}."
+        )
     value = concrete(index)
     last = len(branches) - 1
     names = [f"branch {i}" for i in range(len(branches))]
@@ -205,20 +210,30 @@ def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
     return (operand,)
 
 
+# What is asked for, in the words that programs look for in the texts of errors.
+_SCALAR = {"predicate": "Pred must be a scalar", "index": "Branch index must be scalar"}
+_NUMBER = {
+    "predicate": "Pred type must be either boolean or number",
+    "index": "Index type must be an integer",
+}
+
+
 def _scalar(name: str, what: str, value: Any) -> Aval:
     """The aval of a predicate or index; a TypeError unless it is a scalar."""
     if value is None:
-        raise TypeError(f"[{name}] expected a scalar as {what}, got None.")
+        raise TypeError(f"[{name}] expected a scalar as {what}, got None: {name} {what} is None.")
     try:
         aval = abstract(value)
     except TypeError:
         raise TypeError(
-            f"[{name}] expected a scalar as {what}, got {value!r} of type {type(value)}."
+            f"[{name}] expected a scalar as {what}, got {value!r} of type {type(value)}: "
+            f"{_NUMBER[what]}."
         ) from None
     if aval.shape:
         raise TypeError(
-            f"[{name}] expected a scalar as {what}, got an array of shape {aval.shape}. Reduce it "
-            "with any() or all(), choose elementwise with primal.numpy.where, or vmap."
+            f"[{name}] expected a scalar as {what}, got an array of shape {aval.shape}: "
+            f"{_SCALAR[what]}. Reduce it with any() or all(), choose elementwise with "
+            "primal.numpy.where, or vmap."
         )
     return aval
 

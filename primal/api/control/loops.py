@@ -171,7 +171,10 @@ def _pair_of(body: Body) -> tuple[Any, Any]:
     spec = body.spec
     if spec.type not in (tuple, list) or spec.num_children != 2:
         got = unflatten(spec, [a.str_short() for a in body.out_avals])
-        raise TypeError(f"[scan] expected f to return a pair (carry, y), got {got}.")
+        raise TypeError(
+            f"[scan] expected f to return a pair (carry, y), got {got}: scan body output must be a "
+            "pair."
+        )
     return tuple(spec.children())
 
 
@@ -184,8 +187,8 @@ def _scan_length(xs: Tree, avals: Sequence[Aval], length: Any) -> int:
             if not a.shape:
                 raise ValueError(
                     "[scan] expected xs of arrays with a leading axis to scan over, got the "
-                    f"scalar {a} at xs{keystr(path)}. Values that are the same in every step are "
-                    "closed over, or carried."
+                    f"scalar {a} at xs{keystr(path)}: scan got value with no leading axis to scan "
+                    "over. Values that are the same in every step are closed over, or carried."
                 )
             sizes.setdefault(a.shape[0], f"xs{keystr(path)} has {a.shape[0]}")
     if len(sizes) > 1:
@@ -207,7 +210,8 @@ def _scan_length(xs: Tree, avals: Sequence[Aval], length: Any) -> int:
     if sizes and n not in sizes:
         raise ValueError(
             f"[scan] expected a length that agrees with xs, got length={n} where "
-            f"{', '.join(sizes.values())}."
+            f"{', '.join(sizes.values())}: scan got `length` argument of {n} which disagrees with "
+            f"leading axis sizes {list(sizes)}."
         )
     return n
 
@@ -236,7 +240,10 @@ def _unroll_of(name: str, unroll: Any, length: int) -> int:
         return max(length, 1) if unroll else 1
     n = _static_int(name, "unroll", unroll)
     if n < 0:
-        raise ValueError(f"[{name}] expected `unroll` of at least 0 or a bool, got {n}.")
+        raise ValueError(
+            f"[{name}] expected `unroll` of at least 0 or a bool, got {n}: `unroll` must be a "
+            "`bool` or a non-negative `int`."
+        )
     return max(n, 1)
 
 
@@ -366,7 +373,7 @@ def while_loop(
     >>> while_loop(lambda x: x < 10, lambda x: x * 2, 3)
     Array(12, dtype=int32, weak_type=True)
     """
-    check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    check_callable("while_loop", body_fun=body_fun, cond_fun=cond_fun)
     return _while_loop(Words("while_loop", body_fun), cond_fun, body_fun, init_val)
 
 
@@ -526,7 +533,8 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     if a.dtype != b.dtype and not (a.weak_type or b.weak_type):
         raise TypeError(
             "[fori_loop] expected lower and upper of one dtype, got "
-            f"{a.dtype.name} and {b.dtype.name}."
+            f"{a.dtype.name} and {b.dtype.name}: lower and upper arguments to fori_loop must have "
+            f"equal types, got {a.dtype.name} and {b.dtype.name}."
         )
     dtype = a.dtype if b.weak_type else b.dtype
     return _in_dtype(lower, a, dtype), _in_dtype(upper, b, dtype)

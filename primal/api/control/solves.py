@@ -116,7 +116,8 @@ def _check_like_b(
     alike = [o.shape for o in out_avals] == [a.shape for a in avals]
     raise (TypeError if alike else ValueError)(
         f"[custom_linear_solve] expected {role} to return the structure and types of b, got "
-        f"others: {first}.\n{table}"
+        f"others: {first}: {role}() output {'pytree structure' if alike else 'shapes'} must match "
+        f"b.\n{table}"
     )
 
 
@@ -201,7 +202,8 @@ def _stage_residual(f: Callable[[Tree], Tree], spec: Any, avals: Sequence[Aval])
             )
             raise TypeError(
                 "[custom_root] expected f to return the structure and types of the initial "
-                f"guess, got others: {first}.\n{table}"
+                f"guess, got others: {first}: f() output pytree structure must match initial_guess."
+                f"\n{table}"
             )
         return outs
 
@@ -345,7 +347,8 @@ class _Root:
         if got != self.spec:
             raise TypeError(
                 f"[custom_root] expected {role} to return the structure of the initial guess, "
-                f"{PyTreeDef(self.spec)}, got {PyTreeDef(got)}."
+                f"{PyTreeDef(self.spec)}, got {PyTreeDef(got)}: {role}() output pytree structure "
+                "must match initial_guess."
             )
 
 

@@ -29,14 +29,22 @@ def _select_type(which: Aval, *cases: Aval) -> Aval:
     if not cases:
         raise TypeError("[select_n] expected at least one case, got none.")
     if which.dtype != BOOL and which.dtype != np.int32:
-        raise TypeError(f"[select_n] expected `which` of bool or int32, got {which.dtype.name}.")
+        raise TypeError(
+            f"[select_n] expected `which` of bool or int32, got {which.dtype.name}: `which` must "
+            "be boolean or integer type."
+        )
     if which.dtype == BOOL and len(cases) > 2:
-        raise TypeError(f"[select_n] expected at most 2 cases for bool, got {len(cases)}.")
+        raise TypeError(
+            f"[select_n] expected at most 2 cases for bool, got {len(cases)}: select with boolean "
+            "`which` cannot have > 2 cases."
+        )
     first = cases[0]
     for c in cases:
         if c.dtype != first.dtype:
             raise TypeError(
                 f"[select_n] expected cases of one dtype, got {', '.join(c.short() for c in cases)}"
+                ": lax.select requires arguments to have the same dtypes. primal.numpy.where "
+                "promotes them."
             )
     weak = all(c.weak_type for c in cases)
     return Aval(broadcast_shapes("select_n", (which, *cases)), first.dtype, weak)

@@ -162,9 +162,11 @@ def _reduce_precision_type(x: Aval, *, exponent_bits: int, mantissa_bits: int) -
             "of two only."
         )
     if exponent_bits < 1 or mantissa_bits < 0:
+        wrong = "exponent_bits must be positive"
         raise ValueError(
             f"[reduce_precision] expected exponent_bits >= 1 and mantissa_bits >= 0, got "
-            f"{exponent_bits} and {mantissa_bits}."
+            f"{exponent_bits} and {mantissa_bits}: "
+            f"{wrong if exponent_bits < 1 else 'mantissa_bits must be non-negative'}."
         )
     return x
 

@@ -38,7 +38,8 @@ def _check_starts(name: str, x: Aval, sizes: Shape, starts: Sequence[Aval]) -> N
     if any(not 0 <= n <= m for n, m in zip(sizes, x.shape, strict=True)):
         raise TypeError(
             f"[{name}] expected a window that fits an operand of shape {x.shape}, got {sizes}: "
-            "slice sizes must be less than or equal to operand shape."
+            "slice sizes must be less than or equal to operand shape, an update shape must be "
+            "smaller than operand shape."
         )
     if any(s.ndim for s in starts):
         raise TypeError(
@@ -150,12 +151,13 @@ def _update_type(x: Aval, update: Aval, *starts: Aval) -> Aval:
     if x.dtype != update.dtype:
         raise TypeError(
             f"[dynamic_update_slice] expected operand and update of one dtype, got "
-            f"{x.dtype.name} and {update.dtype.name}. Convert first with convert_element_type."
+            f"{x.dtype.name} and {update.dtype.name}: lax.dynamic_update_slice requires arguments "
+            "to have the same dtypes. Convert first with convert_element_type."
         )
     if x.ndim != update.ndim:
         raise TypeError(
             f"[dynamic_update_slice] expected an update of the rank of the operand, got shape "
-            f"{update.shape} for {x.shape}."
+            f"{update.shape} for {x.shape}: update must have the same rank as operand."
         )
     _check_starts("dynamic_update_slice", x, update.shape, starts)
     return Aval(x.shape, x.dtype, x.weak_type and update.weak_type)

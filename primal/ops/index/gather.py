@@ -60,16 +60,23 @@ def _gather_type(
     check_numbers("gather", x.shape, indices.shape, dimension_numbers)
     if len(slice_sizes) != x.ndim:
         raise TypeError(
-            f"[gather] expected one slice size per dimension of shape {x.shape}, got {slice_sizes}."
+            f"[gather] expected one slice size per dimension of shape {x.shape}, got "
+            f"{slice_sizes}: Gather op must have one slice size for every input dimension."
         )
     for d, n in enumerate(slice_sizes):
         narrow = d in dimension_numbers.collapsed_slice_dims
         batching = d in dimension_numbers.operand_batching_dims
         if (n != 1) if narrow or batching else not 0 <= n <= x.shape[d]:
+            part = "batching" if batching else "collapse slice"
+            rule = (
+                f"Gather op can only {part} dims with bound 1, but bound is {n}"
+                if 0 <= n <= x.shape[d]
+                else f"Slice size at index {d} in gather op is out of range"
+            )
             raise TypeError(
                 f"[gather] expected slice sizes of at most the sizes of the operand, and 1 at "
                 f"collapsed and batching dimensions, got {slice_sizes} for shape {x.shape} and "
-                f"{dimension_numbers}."
+                f"{dimension_numbers}: {rule}."
             )
         if narrow and not x.shape[d]:
             raise TypeError(
@@ -278,7 +285,8 @@ def scatter_type(name: str, kinds: tuple[Any, ...]) -> Callable[..., Aval]:
         if x.dtype != updates.dtype:
             raise TypeError(
                 f"[{name}] expected operand and updates of one dtype, got {x.dtype.name} and "
-                f"{updates.dtype.name}. Convert first with convert_element_type."
+                f"{updates.dtype.name}: lax.{name} requires arguments to have the same dtypes. "
+                "Convert first with convert_element_type."
             )
         check_dtype(name, x, kinds)
         check_index_dtype(name, indices.dtype)
@@ -289,7 +297,8 @@ def scatter_type(name: str, kinds: tuple[Any, ...]) -> Callable[..., Aval]:
         if updates.ndim != rank:
             raise TypeError(
                 f"[{name}] expected updates of {rank} dimensions, {len(batch)} of the indices and "
-                f"{len(windows)} of the window, got shape {updates.shape}."
+                f"{len(windows)} of the window, got shape {updates.shape}: Updates tensor must be "
+                f"of rank {rank}; got {updates.ndim}."
             )
         sizes = window_sizes(x.shape, updates.shape, dimension_numbers)
         want = batched_shape(
@@ -298,14 +307,16 @@ def scatter_type(name: str, kinds: tuple[Any, ...]) -> Callable[..., Aval]:
         if updates.shape != want:
             raise TypeError(
                 f"[{name}] expected updates of shape {want} for indices of shape {indices.shape}, "
-                f"got {updates.shape}."
+                f"got {updates.shape}: Bounds of the scatter dimensions of updates must be the "
+                "same as the bounds of the corresponding dimensions of scatter indices."
             )
         for d, n in enumerate(sizes):
             # Where the window has no such dimension, an empty one is one that no index is in.
             if n > x.shape[d] and d in windows:
                 raise TypeError(
                     f"[{name}] expected windows that fit an operand of shape {x.shape}, got "
-                    f"windows of shape {sizes}."
+                    f"windows of shape {sizes}: Bounds of the window dimensions of updates must "
+                    "not exceed the bounds of the corresponding dimensions of operand."
                 )
         return Aval(x.shape, x.dtype, x.weak_type and updates.weak_type)
 

@@ -179,11 +179,12 @@ def check_numbers(name: str, operand: Shape, indices: Shape, numbers: Any) -> No
     offset, gone, mapped, batching, index_batching = numbers
     rank = len(operand)
     words = type(numbers)._fields
+    op = "gather" if isinstance(numbers, GatherDimensionNumbers) else "scatter"
 
-    def fail(expected: str, field: int) -> None:
+    def fail(expected: str, field: int, rule: str = "") -> None:
         raise TypeError(
             f"[{name}] expected {expected}, got {words[field]}={numbers[field]} for an operand of "
-            f"shape {operand} and indices of shape {indices}."
+            f"shape {operand} and indices of shape {indices}{rule and ': '}{rule}."
         )
 
     if not indices:
@@ -192,18 +193,29 @@ def check_numbers(name: str, operand: Shape, indices: Shape, numbers: Any) -> No
             "scalar. Reshape them to (1,)."
         )
     if indices[-1] != len(mapped):
-        fail(f"{indices[-1]} entries, as many as the last dimension of indices", 2)
+        rule = (
+            f"{op.capitalize()} op has {len(mapped)} elements in {words[2]} and the bound of "
+            f"dimension index_vector_dim={len(indices) - 1} of indices is {indices[-1]}"
+        )
+        fail(f"{indices[-1]} entries, as many as the last dimension of indices", 2, rule)
     for field, dims, bound in ((1, gone, rank), (2, mapped, rank), (3, batching, rank),
                                (4, index_batching, len(indices) - 1)):
         if not all(0 <= d < bound for d in dims):
-            fail(f"dimensions in [0, {bound})", field)
+            mapping = "; domain" if op == "gather" else " mapping; domain"
+            kind = mapping if field == 2 else f" set in {op} op; valid range"
+            rule = f"Invalid {words[field]}{kind} is [0, {bound})"
+            fail(f"dimensions in [0, {bound})", field, rule)
         if len(set(dims)) != len(dims):
-            fail("each dimension at most once", field)
+            fail("each dimension at most once", field, f"{words[field]} in {op} op must not repeat")
     for field, dims in ((0, offset), (1, gone), (3, batching)):
         if any(a >= b for a, b in zip(dims, dims[1:], strict=False)):
-            fail("increasing dimensions", field)
+            once = len(set(dims)) == len(dims)
+            rule = f"{words[field]} in {op} op must {'be sorted' if once else 'not repeat'}"
+            fail("increasing dimensions", field, rule)
     if set(batching) & (set(gone) | set(mapped)):
-        fail("operand batching dimensions apart from the others", 3)
+        other = words[1] if set(batching) & set(gone) else words[2]
+        rule = f"{other} and {words[3]} in {op} op must be disjoint"
+        fail("operand batching dimensions apart from the others", 3, rule)
     if len(batching) != len(index_batching):
         fail(f"{len(batching)} dimensions, one per operand batching dimension", 4)
     for d, i in zip(batching, index_batching, strict=True):
@@ -211,9 +223,23 @@ def check_numbers(name: str, operand: Shape, indices: Shape, numbers: Any) -> No
             fail("batching dimensions of equal sizes", 3)
     out_rank = len(offset) + len(indices) - 1
     if len(offset) != rank - len(gone) - len(batching):
-        fail(f"{rank - len(gone) - len(batching)} dimensions, one per dimension of the window", 0)
-    if not all(0 <= d < out_rank for d in offset):
-        fail(f"dimensions in [0, {out_rank})", 0)
+        kept = rank - len(gone) - len(batching)
+        rule = (
+            "All components of the offset index in a gather op must either be a offset dimension "
+            "or explicitly collapsed"
+            if op == "gather"
+            else f"Scatter op has window of size {rank - kept + len(offset)}; doesn't match "
+            f"operand of rank {rank}"
+        )
+        fail(f"{kept} dimensions, one per dimension of the window", 0, rule)
+    for i, d in enumerate(offset):
+        if not 0 <= d < out_rank:
+            rule = (
+                f"Offset dimension {i} in gather op is out of bounds"
+                if op == "gather"
+                else f"Invalid {words[0]} set in scatter op; valid range is [0, {out_rank})"
+            )
+            fail(f"dimensions in [0, {out_rank})", 0, rule)
 
 
 def check_index_dtype(name: str, dtype: Any) -> None:

@@ -170,13 +170,14 @@ def _sort_type(*xs: Aval, dimension: int, is_stable: bool, num_keys: int) -> tup
         raise TypeError("[sort] expected at least one operand, got none.")
     if any(x.shape != xs[0].shape for x in xs):
         raise TypeError(
-            f"[sort] expected operands of equal shapes, got {', '.join(str(x.shape) for x in xs)}."
+            f"[sort] expected operands of equal shapes, got {', '.join(str(x.shape) for x in xs)}: "
+            "Arguments to sort must have equal shapes."
         )
     canonical_axes("sort", (dimension,), xs[0].ndim)
     if not 1 <= num_keys <= len(xs):
         raise ValueError(
             f"[sort] expected num_keys between 1 and the number of operands, {len(xs)}, got "
-            f"{num_keys}."
+            f"{num_keys}: num_keys must be between 1 and len(operand)={len(xs)}."
         )
     for x in xs[:num_keys]:
         check_dtype("sort", x, (*REAL, np.complexfloating))
@@ -304,7 +305,8 @@ def _arg_type(name: str) -> Callable[..., Aval]:
         (axis,) = canonical_axes(name, axes, x.ndim)
         if not dtypes.issubdtype(index_dtype, np.integer):
             raise TypeError(
-                f"[{name}] expected an integer index_dtype, got {np.dtype(index_dtype).name}."
+                f"[{name}] expected an integer index_dtype, got {np.dtype(index_dtype).name}: "
+                "index_dtype must be an integer type."
             )
         if not x.shape[axis]:
             raise ValueError(
@@ -385,7 +387,10 @@ argmin = _arg("argmin", np.argmin, "LT")
 
 def _top_k_type(x: Aval, *, k: int, axis: int) -> tuple[Aval, Aval]:
     if dtypes.issubdtype(x.dtype, np.complexfloating):
-        raise ValueError("[top_k] expected a dtype with an order, got a complex one.")
+        raise ValueError(
+            "[top_k] expected a dtype with an order, got a complex one: top_k is not compatible "
+            "with complex inputs."
+        )
     check_dtype("top_k", x, REAL)
     canonical_axes("top_k", (axis,), x.ndim)
     if not 0 <= k <= x.shape[axis]:

@@ -31,8 +31,9 @@ def check_dtype(name: str, x: Aval) -> None:
     """TypeError unless LAPACK knows the dtype."""
     if x.dtype not in LAPACK_DTYPES:
         raise TypeError(
-            f"[{name}] expected float32, float64, complex64 or complex128, got {x.dtype.name}. "
-            "Convert first with astype: integers and 16-bit floats have no factorisations."
+            f"[{name}] expected float32, float64, complex64 or complex128, got {x.dtype.name}: "
+            f"{name} does not accept dtype {x.dtype.name}. Convert first with astype, as "
+            "integers and 16-bit floats have no factorisations."
         )
 
 
@@ -40,7 +41,8 @@ def check_matrix(name: str, x: Aval) -> tuple[tuple[int, ...], int, int]:
     """(leading dimensions, rows, columns) of a stack of matrices of a LAPACK dtype."""
     if x.ndim < 2:
         raise TypeError(
-            f"[{name}] expected a matrix or a stack of them (ndim >= 2), got shape {x.shape}."
+            f"[{name}] expected a matrix or a stack of them (ndim >= 2), got shape {x.shape}: "
+            f"Input 0 to {name} must have rank at least 2."
         )
     check_dtype(name, x)
     return x.shape[:-2], x.shape[-2], x.shape[-1]
@@ -50,7 +52,8 @@ def square_of(name: str, x: Aval) -> int:
     """The rows of square matrices."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise (TypeError if x.ndim < 2 else ValueError)(
-            f"[{name}] expected a square matrix or a stack of them, got shape {x.shape}."
+            f"[{name}] expected a square matrix or a stack of them, got shape {x.shape}: it must "
+            "have shape [..., n, n]."
         )
     return x.shape[-1]
 

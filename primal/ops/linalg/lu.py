@@ -265,7 +265,8 @@ def _pivots_type(swaps: Aval, *, permutation_size: int) -> Aval:
     if permutation_size < swaps.shape[-1]:
         raise ValueError(
             f"[lu_pivots_to_permutation] expected permutation_size >= the number of pivots, got "
-            f"{permutation_size} for {swaps.shape[-1]} pivots."
+            f"{permutation_size} for {swaps.shape[-1]} pivots: Output permutation size has to "
+            "exceed the trailing dimension of the pivots."
         )
     return Aval((*swaps.shape[:-1], permutation_size), INT32)
 

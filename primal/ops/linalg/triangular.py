@@ -48,7 +48,8 @@ def _type(
         side = "rows" if left_side else "columns"
         raise ValueError(
             f"[triangular_solve] expected b with {n} {side} and the leading dimensions of a, got "
-            f"shapes {a.shape} and {b.shape}."
+            f"shapes {a.shape} and {b.shape}: Incompatible shapes for arguments to "
+            "triangular_solve."
         )
     check_dtypes("triangular_solve", a, b)
     return Aval(b.shape, b.dtype)

@@ -33,20 +33,22 @@ from primal.ops.spread import add_any
 def _type(dl: Aval, d: Aval, du: Aval, b: Aval, *, perturb_singular: bool) -> Aval:
     if b.ndim < 2:
         raise TypeError(
-            f"[tridiagonal_solve] expected b of at least two dimensions, got shape {b.shape}. "
-            "Give a vector a last dimension of 1."
+            f"[tridiagonal_solve] expected b of at least two dimensions, got shape {b.shape}: it "
+            "must have rank at least 2. Give a vector a last dimension of 1."
         )
     check_dtypes("tridiagonal_solve", dl, d, du, b)
     if not dl.shape == d.shape == du.shape:
         raise TypeError(
             "[tridiagonal_solve] expected three diagonals of one shape, got shapes "
-            f"{dl.shape}, {d.shape} and {du.shape}. The first element of dl and the last of du "
-            "are not read."
+            f"{dl.shape}, {d.shape} and {du.shape}: tridiagonal_solve requires that all diagonal "
+            "arguments have the same shape. The first element of dl and the last of du are not "
+            "read."
         )
     if d.shape != b.shape[:-1]:
         raise TypeError(
             f"[tridiagonal_solve] expected b with {d.shape[-1] if d.shape else 'as many'} rows "
-            f"and the leading dimensions of d, got shapes {d.shape} and {b.shape}."
+            f"and the leading dimensions of d, got shapes {d.shape} and {b.shape}: the leading "
+            "ndim-1 dimensions of b equal the dimensions of the diagonal arguments."
         )
     return Aval(b.shape, b.dtype)
 

@@ -23,17 +23,26 @@ def windows_in(size: int, window: int, stride: int, edges: tuple[int, int], spre
     return 0 if free < 0 else free // stride + 1
 
 
+def _count_rule(param: str) -> str:
+    if param == "window_dimensions":
+        return "the wrong number of window_dimensions for operand"
+    return f"inconsistent {param} and window_dimensions"
+
+
 def check_window(name: str, rank: int, **params: Sequence[Any]) -> None:
     """TypeError unless each parameter has `rank` entries, all of them positive."""
     for param, values in params.items():
         if len(values) != rank:
             raise TypeError(
                 f"[{name}] expected {param} with {rank} entries, one per windowed dimension, got "
-                f"{tuple(values)}."
+                f"{tuple(values)}: {name} got {_count_rule(param)}."
             )
         if any(not isinstance(v, tuple) and v < 1 for v in values):
+            rule = "All dilations must be positive"
+            if not param.endswith("dilation"):
+                rule = f"{name} {param} must have every element be strictly positive"
             raise TypeError(
-                f"[{name}] expected {param} of positive integers, got {tuple(values)}."
+                f"[{name}] expected {param} of positive integers, got {tuple(values)}: {rule}."
             )
 
 
