@@ -195,7 +195,8 @@ def _with_gradient(
                 except (TypeError, ValueError):
                     raise TypeError(
                         "[grad] expected a pair (value, aux) from the function because "
-                        f"has_aux=True, got {type(result)}."
+                        f"has_aux=True, got {type(result)}: expected function with aux output to "
+                        "return a two-element tuple."
                     ) from None
             traced, kept = taken_apart(aux)
             check_one(name_of(fun), value, has_aux)

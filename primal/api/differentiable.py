@@ -174,7 +174,8 @@ def flat_with_aux(
             if not isinstance(result, tuple | list) or len(result) != 2:
                 raise TypeError(
                     f"[{name}] expected a pair (value, aux) from the function because "
-                    f"has_aux=True, got {type(result)}."
+                    f"has_aux=True, got {type(result)}: expected function with aux output to "
+                    "return a two-element tuple."
                 )
             result, aux = result
         outs, out_spec = flatten(result)

@@ -570,7 +570,8 @@ def _resolve_static(
         if not open_ended and not -len(positional) <= n < len(positional):
             raise ValueError(
                 f"[jit] expected argument numbers below {len(positional)} for "
-                f"{name_of(fun)}{inspect.signature(fun)}, got {n}."
+                f"{name_of(fun)}{inspect.signature(fun)}, got {n}: it only accepts "
+                f"{len(positional)} positional arguments."
             )
     takes_any = any(p.kind == p.VAR_KEYWORD for p in order)
     for name in names:
@@ -582,7 +583,8 @@ def _resolve_static(
         if not known:
             raise ValueError(
                 f"[jit] expected names of parameters of {name_of(fun)}{inspect.signature(fun)} "
-                f"that keywords can name, got {name!r}."
+                f"that keywords can name, got {name!r}: it has invalid argnames. Function does not "
+                "take these args."
             )
     if both_given:
         return numbers, names

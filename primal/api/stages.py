@@ -133,7 +133,8 @@ class Stage:
         if spec != self._in_spec:
             raise TypeError(
                 f"[{name}] expected arguments of the structure it was compiled for, "
-                f"{PyTreeDef(self._in_spec)}, got {PyTreeDef(spec)}."
+                f"{PyTreeDef(self._in_spec)}, got {PyTreeDef(spec)}: Function compiled with input "
+                "pytree does not match the input pytree it was called with."
             )
         refs_at = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
         if refs_at != self._traced.refs_at:

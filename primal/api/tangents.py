@@ -71,13 +71,15 @@ def cotangent_operand(
     if got.shape != wanted.shape:
         raise error(
             f"Shape of cotangent input to vjp pullback function {got.shape} must be the same as "
-            f"the shape of corresponding primal input {wanted.shape}."
+            f"the shape of corresponding primal input {wanted.shape}: unexpected type (e.g. "
+            "shape/dtype) for argument to VJP function."
         )
     if got.dtype != wanted.dtype:
         raise error(
             f"Type of cotangent input to vjp pullback function ({got.dtype.name}) is not the "
             f"expected tangent type ({wanted.dtype.name}) of corresponding primal output with "
-            f"dtype {aval.dtype.name}."
+            f"dtype {aval.dtype.name}: unexpected type (e.g. shape/dtype) for argument to VJP "
+            "function."
         )
     return _as_dtype(ct, wanted)
 

@@ -91,7 +91,8 @@ def vmap(
                 if dim is not None:
                     raise ValueError(
                         "vmap has mapped output but out_axes is None: the result differs between "
-                        "the examples, so it needs an axis. Give out_axes an int there, or reduce "
+                        f"the examples (got axis spec None but output was batched on axis {dim}), "
+                        "so it needs an axis. Give out_axes an int there, or reduce "
                         f"over the axis with a collective (axis_name is {axis_name!r})."
                     )
                 placed.append(out)

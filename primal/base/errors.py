@@ -233,6 +233,7 @@ loop with primal.lax.fori_loop in place of range, or make the argument static:
 
 MSG_MASK = """\
 [index] expected a concrete boolean mask, got {value}: the shape of x[mask] depends on its values.
+Array boolean indices must be concrete.
 {details}\
 Keep the shape and select values,
     primal.numpy.where(mask, x, 0)

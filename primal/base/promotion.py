@@ -124,18 +124,18 @@ def _no_join_message(nodes: Iterable[Any], strict: bool) -> str:
     head = f"[promotion] expected dtypes with a common type, got {', '.join(names)}."
     if strict:
         return (
-            f"{head}\nnumpy_dtype_promotion='strict' forbids implicit promotion: cast the operands "
-            "with x.astype(dtype), or set numpy_dtype_promotion='standard'."
+            f"{head}\nnumpy_dtype_promotion='strict' leaves no available implicit dtype promotion "
+            "path: cast the operands with x.astype(dtype), or set numpy_dtype_promotion='standard'."
         )
     if any(node in _TINY_INTS for node in nodes):
         return (
-            f"{head}\n1-, 2- and 4-bit integers are not promoted implicitly: cast them, for "
-            "example with x.astype('int32')."
+            f"{head}\n1-, 2- and 4-bit integers have no available implicit dtype promotion path: "
+            "cast them, for example with x.astype('int32')."
         )
     if any(node in SMALL_FLOATS for node in nodes):
         return (
-            f"{head}\nFloats of 4, 6 and 8 bits are not promoted implicitly: cast them, for "
-            "example with x.astype('float32')."
+            f"{head}\nFloats of 4, 6 and 8 bits have no available implicit dtype promotion path: "
+            "cast them, for example with x.astype('float32')."
         )
     return f"{head}\nCast the operands to one dtype with x.astype(dtype)."
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from primal.api.checks.rewrite import run
 from primal.api.checks.state import State
+from primal.api.control.bodies import staged_in
 from primal.api.operands import abstract, check_operands, flat_function, name_of
 from primal.api.vectorize import vmap
 from primal.base.errors import api_boundary
@@ -155,7 +156,7 @@ def checkify(
     """
     if not callable(f):
         raise TypeError(f"[checkify] expected a function, got {f!r}.")
-    unknown = [e for e in errors if e not in _NAMES]
+    unknown = [e for e in errors if e not in _NAMES] if hasattr(errors, "__iter__") else [errors]
     if unknown:
         raise ValueError(
             "[checkify] expected sets of checks, such as checkify.all_checks, got "
@@ -222,13 +223,13 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 def check_error(error: Error) -> None:
     """Raise an error, if there is one; under another `checkify` it becomes part of its error.
 
-    JaxRuntimeError for an error that holds, ValueError for what is no Error.
+    JaxRuntimeError for an error that holds, TypeError for what is no Error.
 
     >>> check_error(checkify(lambda x: x)(1.0)[0])
     """
     if not isinstance(error, Error):
-        raise ValueError(f"check_error takes an Error as argument, got type {type(error)} instead.")
-    if not any(isinstance(x, Tracer) for x in (error._code, *error._values)):
+        raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead.")
+    if not staged_in() and not any(isinstance(x, Tracer) for x in (error._code, *error._values)):
         exception = error.get_exception()
         if exception is not None:
             raise JaxRuntimeError(str(exception))

@@ -43,7 +43,8 @@ def impl_name(impl: Any) -> str:
         )
     if found not in bits.KEY_TYPES:
         raise ValueError(
-            f"[random] expected a generator among {sorted(bits.KEY_TYPES)}, got {impl!r}."
+            f"[random] expected a generator among {sorted(bits.KEY_TYPES)}, got {impl!r}: "
+            "unrecognized PRNG implementation."
         )
     return str(found)
 

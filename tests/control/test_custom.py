@@ -425,6 +425,7 @@ def good(x: Any, y: Any) -> Any:
             TypeError,
             r"complex64\[\] for args\[1\]",
         ),
+        (vjp_of(good, lambda r, ct: (ct, ct * 1j)), TypeError, "imaginary part would be lost"),
         (
             lambda: custom_jvp(lambda x: x, nondiff_argnums=(0,)).defjvps(None),
             TypeError,

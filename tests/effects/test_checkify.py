@@ -182,8 +182,12 @@ def test_throw_and_check_error() -> None:
             raises()
     assert isinstance(bad.get_exception(), checkify.NaNError)
     assert good.get_exception() is None
-    with pytest.raises(ValueError, match="takes an Error"):
+    with pytest.raises(TypeError, match="takes an Error"):
         checkify.check_error(1)
+    under, _ = checkify.checkify(lambda: checkify.check_error(bad), nan_checks | user_checks)()
+    assert under.get() == NAN
+    with pytest.raises(ValueError, match=r"expected sets of checks, .* got \[3\]"):
+        checkify.checkify(jnp.log, errors=3)  # type: ignore[arg-type]
 
     def inner(x: Any) -> Any:
         err, y = checkify.checkify(lambda x: jnp.log(positive(x)), all_checks)(x)

@@ -187,7 +187,9 @@ class _JvpApplication(Application):
         if spec != t_spec:
             raise TypeError(
                 f"[custom_jvp] expected the rule of {owner._name} to give primal and tangent "
-                f"outputs of one structure, got {PyTreeDef(spec)} and {PyTreeDef(t_spec)}."
+                f"outputs of one structure, got {PyTreeDef(spec)} and {PyTreeDef(t_spec)}: Custom "
+                "JVP rule must produce primal and tangent outputs with equal container (pytree) "
+                "structures."
             )
         self.settle(spec, "rule")
         check_outputs(owner._name, result[0], outs)
@@ -377,7 +379,9 @@ class _VjpApplication(Application):
         raise TypeError(
             f"[custom_vjp] expected the bwd rule of {self.owner._name} to return a tuple with one "
             f"cotangent per argument, of the arguments' structure {PyTreeDef(self.spec)} "
-            f"(None for zeros), got {PyTreeDef(flatten_until(result, ends)[1])}."
+            f"(None for zeros), got {PyTreeDef(flatten_until(result, ends)[1])}: Custom VJP bwd "
+            "rule must produce an output with the same container (pytree) structure as the args "
+            "tuple."
         )
 
     def _cotangent(self, i: int, ct: Any) -> Any:
@@ -397,15 +401,17 @@ class _VjpApplication(Application):
             raise ValueError(
                 f"[custom_vjp] expected cotangents of the shapes of the arguments from the bwd "
                 f"rule of {self.owner._name}, got {got.str_short()} for "
-                f"args{self.path(i)}, which is {self.in_avals[i].str_short()}."
+                f"args{self.path(i)}, which is {self.in_avals[i].str_short()}: Custom VJP bwd rule "
+                "must produce an output with the same type as the args tuple."
             )
         if got.dtype != wanted.dtype:
-            if got.weak_type or not dtypes.issubdtype(got.dtype, np.complexfloating):
+            lost = wanted.dtype.kind != "c" and dtypes.issubdtype(got.dtype, np.complexfloating)
+            if not lost:
                 return convert_element_type(operand(ct), new_dtype=wanted.dtype, weak_type=False)
             raise TypeError(
                 f"[custom_vjp] expected cotangents of the dtypes of the arguments from the bwd "
                 f"rule of {self.owner._name}, got {got.str_short()} for "
-                f"args{self.path(i)}, which is {self.in_avals[i].str_short()}. Convert it with "
-                ".astype."
+                f"args{self.path(i)}, which is {self.in_avals[i].str_short()}: its imaginary part "
+                "would be lost. Take .real."
             )
         return operand(ct)

@@ -97,7 +97,8 @@ class Custom(Lasting, Generic[P, R]):
         if by_name := sorted(set(bound.kwargs) & set(kwargs)):
             raise TypeError(
                 f"[{self.kind}] expected arguments of {self._name} that can be passed by position, "
-                f"got keyword-only {by_name}: rules receive arguments by position."
+                f"got keyword-only {by_name}: they could not be resolved to positional-only "
+                "arguments. Rules receive arguments by position."
             )
         return bound.args
 
@@ -256,7 +257,7 @@ class Application:
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise TypeError(
                 f"[{self.owner.kind}] expected the {what} of {self.owner._name} to return a pair "
-                f"{meaning}, got {result!r}."
+                f"{meaning}, got {result!r}: it must produce a pair (list or tuple of length two)."
             )
 
     def settle(self, spec: Any, what: str) -> None:

@@ -159,7 +159,8 @@ def register(cls: type, node_type: NodeType) -> None:
         raise TypeError(f"[register_pytree_node] expected a class, got {cls!r}.")
     if cls in _BUILTIN or cls in _node_types:
         raise ValueError(
-            f"[register_pytree_node] expected a class that is not registered, got {cls!r}.\n"
+            f"[register_pytree_node] expected a class that is not registered, got {cls!r}: "
+            "Duplicate custom PyTreeDef type registration.\n"
             "A class is registered once, where it is defined."
         )
     if cls is deque:  # optree has rules of its own for it, which cannot be replaced
@@ -235,7 +236,8 @@ def sorted_keys(x: Iterable[Any]) -> tuple[Any, ...]:
         return tuple(sorted(x))
     except Exception as error:
         raise ValueError(
-            f"[pytree] expected dictionary keys that can be sorted, got {list(x)!r}.\n"
+            f"[pytree] expected dictionary keys that can be sorted, got {list(x)!r}: Comparator "
+            "raised exception while sorting pytree dictionary keys.\n"
             "Use keys of one type, or collections.OrderedDict, which keeps its own order."
         ) from error
 

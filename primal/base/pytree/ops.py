@@ -134,7 +134,8 @@ def tree_reduce(
     if isinstance(initializer, Unspecified):
         if not leaves:
             raise TypeError(
-                "[tree_reduce] expected a tree with leaves, got none.\n"
+                "[tree_reduce] expected a tree with leaves, got none: reduce() of empty iterable "
+                "with no initial value.\n"
                 "Pass initializer, the result for a tree without leaves."
             )
         return functools.reduce(function, leaves)
@@ -196,7 +197,8 @@ def tree_transpose(
     if treedef.num_leaves != outer.num_leaves * inner.num_leaves:
         raise TypeError(
             f"[tree_transpose] expected a tree of structure\n  {outer.compose(inner)}\n"
-            f"(the outer structure with the inner one at its leaves), got\n  {treedef}."
+            f"(the outer structure with the inner one at its leaves), got\n  {treedef}\n"
+            "Mismatch of the numbers of leaves."
         )
     n = inner.num_leaves
     columns = [outer.unflatten(leaves[i::n]) for i in range(n)]

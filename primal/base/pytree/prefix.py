@@ -83,7 +83,8 @@ def broadcast_to_spec(
         path, want, got = difference or ((), "a prefix", "another structure")
         raise ValueError(
             f"[{where}] expected a prefix of the structure of {what}, got {want} {_place(path)}, "
-            f"where {what} has {got}.\n{_PREFIX_REMEDY}"
+            f"where {what} has {got}: {where} specification must be a tree prefix of the "
+            f"corresponding value.\n{_PREFIX_REMEDY}"
         )
     out: list[Any] = []
     for leaf, n in zip(leaves, counts, strict=True):

@@ -99,8 +99,10 @@ class PyTreeDef:
         if not isinstance(leaves, (list, tuple)):
             leaves = list(leaves)
         if len(leaves) != self.num_leaves:
+            rule = "Too few" if len(leaves) < self.num_leaves else "Too many"
             raise ValueError(
-                f"[tree_unflatten] expected {self.num_leaves} leaves for {self}, got {len(leaves)}."
+                f"[tree_unflatten] expected {self.num_leaves} leaves for {self}, got "
+                f"{len(leaves)}: {rule} leaves for PyTreeDef."
             )
         return unflatten(self.spec, leaves)
 
