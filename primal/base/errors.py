@@ -232,8 +232,8 @@ loop with primal.lax.fori_loop in place of range, or make the argument static:
     primal.jit(f, static_argnums=0)"""
 
 MSG_MASK = """\
-[index] expected a concrete boolean mask, got {value}: the shape of x[mask] depends on its values.
-Array boolean indices must be concrete.
+[index] expected a concrete boolean mask, got {value}: \
+Array boolean indices must be concrete, as the shape of x[mask] depends on their values.
 {details}\
 Keep the shape and select values,
     primal.numpy.where(mask, x, 0)

@@ -51,8 +51,8 @@ def _cumulate(
     if fill is not None and dtypes.issubdtype(x.aval.dtype, np.inexact):
         other = to_shape(literal(fill, x.aval.dtype, False), x.aval.shape)
         x = ops.select_n(isnan(x), x, other)
-    if axis is None or (not x.aval.ndim and static_int("cumsum axis", axis) == 0):
-        x, axis = ravel(x), 0
+    if axis is None or not x.aval.ndim:
+        x, axis = ravel(x), 0 if axis is None else axis
     target = x.aval.dtype if dtype is None else asked_dtype(name, x.aval.dtype, dtype)
     at = as_axis(name, axis, x.aval.ndim)
     if target != BOOL:

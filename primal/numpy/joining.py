@@ -391,8 +391,8 @@ def repeat(
         out = repeat(a, repeats, axis, total_repeat_length=total_repeat_length)
         return placed(out, None, out_sharding)
     x = array_operand("repeat", a)
-    if axis is None:
-        x, axis = ravel(x), 0
+    if axis is None or not x.aval.ndim:
+        x, axis = ravel(x), 0 if axis is None else axis
     at = as_axis("repeat", axis, x.aval.ndim)
     n = x.aval.shape[at]
     check_arraylike("repeat", a, repeats)

@@ -502,9 +502,9 @@ def roll(a: ArrayLike, shift: Any, axis: Any = None) -> Array:
     if shifts is None:
         given = operand("roll", shift, 1)
         shifts = [shift] if given.aval.ndim == 0 else [given[i] for i in range(given.aval.size)]
-    count = max(len(axes), len(shifts))
-    axes = list(axes) * count if len(axes) == 1 else list(axes)
-    shifts = list(shifts) * count if len(shifts) == 1 else list(shifts)
+    counts = len(axes), len(shifts)
+    axes = list(axes) * counts[1] if counts[0] == 1 else list(axes)
+    shifts = list(shifts) * counts[0] if counts[1] == 1 else list(shifts)
     if len(axes) != len(shifts):
         raise ValueError(f"[roll] expected as many shifts as axes, got {shift} and {axis}.")
     for s, i in zip(shifts, axes, strict=True):

@@ -390,3 +390,24 @@ def test_sets_of_a_given_size_without_elements_are_zeros(f: Any) -> None:
     for g in (f, jit(f, static_argnames="size")):
         same(g(a, b, size=2), [0, 0])
         same(g(a, b, size=2, fill_value=4), [4, 4])
+
+
+@pytest.mark.parametrize("name", ["repeat", "cumsum", "cumprod", "nancumsum"])
+def test_scalars_are_arrays_of_one_element_along_an_axis(name: str) -> None:
+    call = getattr(jnp, name)
+    more = (2,) if name == "repeat" else ()
+    for axis in (0, -1):
+        want = getattr(np, name)(3.0, *more, axis=axis)
+        same(call(3.0, *more, axis=axis), want)
+        same(vmap(lambda x: call(x, *more, axis=axis))(V), V[:, None] * want / 3)  # noqa: B023
+    for axis, error in ((1, ValueError), ((), TypeError)):
+        with pytest.raises(error):
+            call(3.0, *more, axis=axis)
+
+
+def test_rolled_along_no_axes() -> None:
+    for shift in (1, (1,), ()):
+        same(jnp.roll(X, shift, axis=()), np.roll(X, shift, axis=()))
+    same(jnp.roll(X, (), axis=0), np.roll(X, (), axis=0))
+    with pytest.raises(ValueError, match="as many shifts as axes"):
+        jnp.roll(X, (1, 2), axis=())
