@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 61
+VERSION = 62
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -126,6 +126,17 @@ def _rounded(x: Any, dtype: Any) -> Any:
 rounded: Callable[[Any, Any], Any] = _rounded if extension is None else extension.rounded
 """float32 rounded to the numbers of a dtype of two bytes, in its own memory where it may be."""
 
+
+def of_float32(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
+    """The extension's function of two operands of float32; `other` for others, and without it."""
+    own = getattr(extension, name, None)
+    if own is None:
+        return other
+    return lambda x, y: (own if x.dtype is FLOAT32 and y.dtype is FLOAT32 else other)(x, y)
+
+
+fmod = of_float32("fmod", np.fmod)
+"""np.fmod, which NumPy computes bit by bit (100,000 float32 take 1.8 ms, in vectors 0.2)."""
 
 chosen: Callable[[Any, Any, Any], Any] = np.where if extension is None else extension.choose
 """chosen(mask, x, y): np.where of one dtype of NumPy's; of arrays without dimensions a number.

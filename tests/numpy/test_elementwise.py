@@ -191,6 +191,37 @@ def test_floors_by_known_numbers(dtype: str) -> None:
             np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quotients_and_remainders_are_those_of_programs(dtype: str, x64: None) -> None:
+    """To the last bit: of any numbers, of such beside multiples, and of large whole quotients."""
+
+    def results(x: Any, y: Any) -> Any:
+        return jnp.fmod(x, y), jnp.remainder(x, y), jnp.floor_divide(x, y), *jnp.divmod(x, y)
+
+    rng, bits = np.random.default_rng(0), {"float32": "u4", "float64": "u8"}[dtype]
+    ends = [0, -0.0, np.inf, -np.inf, np.nan, 1, -3, 2.5, 1e-45, 3e38, 2**24 - 1, 2**28, 0.1]
+    y = rng.uniform(-2, 2, 500)
+    most = 2.0 ** rng.uniform(0, 28 if dtype == "float32" else 56, 500)
+    beside = (y * np.rint(most)).astype(dtype)
+    pairs = [
+        np.meshgrid(ends, ends),
+        rng.integers(0, np.iinfo(bits).max, (2, 2000), dtype=bits).view(dtype),
+        (beside, y),
+        (np.nextafter(beside, rng.choice([-np.inf, np.inf], 500).astype(dtype)), y),
+    ]
+    with np.errstate(invalid="ignore"):
+        x, y = [np.concatenate([np.ravel(p[i]) for p in pairs]).astype(dtype) for i in (0, 1)]
+        rest = np.fmod(x, y)
+    for b in (y, y[7]):
+        for found, whole in zip(results(x, b), jit(results)(x, b), strict=True):
+            assert np.asarray(found).shape == np.asarray(whole).shape
+            np.testing.assert_array_equal(found, whole)
+            at = ~np.isnan(whole)
+            assert (np.signbit(found) == np.signbit(whole))[at].all()
+    np.testing.assert_array_equal(jnp.fmod(x, y), rest)
+    np.testing.assert_array_equal(jnp.fmod(x[::-3], y[::-3]), rest[::-3])
+
+
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
 def test_signs_of_remainders(name: str) -> None:
     values = np.array([-7.5, -7, -2, -0.5, 0.0, 0.5, 2, 7, 7.5, np.inf, -np.inf], np.float32)

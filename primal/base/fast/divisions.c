@@ -54,31 +54,44 @@ static PyObject *over_zero(PyObject *self, PyObject *const *given, Py_ssize_t n)
     Py_RETURN_TRUE;
 }
 
-/* The quotients rounded down and the remainders of float16 and bfloat16, each step rounded to these as
-   those of programs are. A quotient below 2^44 differs from whole numbers by 2^-11 of itself or 2^-8
-   or more, or is one, so a double's whole part is right, and its product with y has 53 bits at most:
-   the first remainder is exact. Returns whether some quotient is larger, which float16 has none of. */
-WIDEST static int half_rests(const float *x, const float *y, float *rest, npy_intp n) {
+/* The whole part of numbers that are not negative, for which C's function makes GCC take no vectors;
+   of numbers from 2^52 on, or 2^23, some number near. */
+static inline __attribute__((always_inline)) double cut_off(double x) {
+    const double near = (x + 0x1p52) - 0x1p52;
+    return near - (near > x);
+}
+
+static inline __attribute__((always_inline)) float cut_off_32(float x) {
+    const float near = (x + 0x1p23f) - 0x1p23f;
+    return near - (near > x);
+}
+
+/* x - y trunc(x / y). Of floats of two bytes a quotient below 2^44 differs from whole numbers by 2^-11 of
+   itself or 2^-8 or more, or is one; of float32 one below 2^28 by 2^-24 of itself. So a double's whole
+   part is right, and its product with y has 53 bits at most: the remainder is exact. Returns whether
+   some quotient is larger, which float16 has none of. */
+WIDEST static int near_rests(const float *x, const float *y, float *rest, npy_intp n, double most) {
     int far = 0;
     for (npy_intp i = 0; i < n; i++) {
-        const double a = x[i], b = y[i];
-        const float r = copysignf((float)(a - trunc(a / b) * b), x[i]);
-        rest[i] = isinf(y[i]) && isfinite(x[i]) ? x[i] : r;
-        far |= (b != 0) & (fabs(a) < INFINITY) & (fabs(a) >= fabs(b) * 0x1p44);
+        const double a = fabs(x[i]), b = fabs(y[i]);
+        const float r = copysignf((float)(a - cut_off(a / b) * b), x[i]);
+        rest[i] = one_of((b == INFINITY) & (a < INFINITY), x[i], r);
+        far |= (b != 0) & (a < INFINITY) & (a >= b * most);
     }
     return far;
 }
 
-static void narrow_rests(const float *x, const float *y, float *rest, npy_intp n) {
-    if (half_rests(x, y, rest, n))
+static void rests(const float *x, const float *y, float *rest, npy_intp n, double most) {
+    if (near_rests(x, y, rest, n, most))
         for (npy_intp i = 0; i < n; i++)
-            rest[i] = fmodf(x[i], y[i]);
+            if (fabs((double)x[i]) >= fabs((double)y[i]) * most)
+                rest[i] = fmodf(x[i], y[i]);
 }
 
 WIDEST static void half_wholes(const float *x, const float *y, const float *rest, float *num,
                                npy_intp n) {
     for (npy_intp i = 0; i < n; i++)
-        num[i] = y[i] == 0 ? x[i] : x[i] - rest[i];
+        num[i] = one_of(y[i] == 0, x[i], x[i] - rest[i]);
 }
 
 WIDEST static void half_shares(const float *num, const float *y, float *out, npy_intp n) {
@@ -88,12 +101,79 @@ WIDEST static void half_shares(const float *num, const float *y, float *out, npy
 
 WIDEST static void half_down(const float *y, float *out, float *rest, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) {
-        const float r = rest[i];
+        const float r = rest[i], q = out[i];
         const int same = (r > 0) & (y[i] > 0), both = (r < 0) & (y[i] < 0);
         const int wrong = (r != 0) & !(same | both);
-        rest[i] = wrong ? r + y[i] : r;
-        out[i] = wrong ? out[i] - 1 : out[i];
+        rest[i] = one_of(wrong, r + y[i], r);
+        out[i] = one_of(wrong, q - 1, q);
     }
+}
+
+/* To the nearest whole number, from which roundings have moved it; 0 has the sign of y. */
+WIDEST static void wholes(const float *y, float *out, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        const float q = out[i], up = fabsf(q) + 0x1.fffffep-2f;
+        const float near = one_of(up < 0x1p23f, cut_off_32(up), up);
+        out[i] = copysignf(near, one_of(near == 0, y[i], q));
+    }
+}
+
+enum { DIVISORS = 1, REST = 2, QUOTIENT = 4 };
+
+/* Rows of ufuncs of float32: remainders with the signs of x or of the DIVISORS, quotients rounded down,
+   or both. NumPy divides number by number, bit by bit (100,000 take 2 ms, so 0.1). */
+static inline void division_rows(char **args, const npy_intp *sizes, const npy_intp *steps,
+                                 int wanted) {
+    for (npy_intp start = 0; start < sizes[0]; start += TILE) {
+        const npy_intp n = sizes[0] - start < TILE ? sizes[0] - start : TILE;
+        float of[2][TILE], rest[TILE], quotient[TILE];
+        const float *in[2];
+        for (int k = 0; k < 2; k++) {
+            const char *from = args[k] + start * steps[k];
+            in[k] = steps[k] == sizeof(float) ? (const float *)from : of[k];
+            for (npy_intp i = 0; in[k] == of[k] && i < n; i++)
+                of[k][i] = *(const float *)(from + i * steps[k]);
+        }
+        rests(in[0], in[1], rest, n, 0x1p28);
+        if (wanted & DIVISORS) {
+            half_wholes(in[0], in[1], rest, quotient, n);
+            half_shares(quotient, in[1], quotient, n);
+            half_down(in[1], quotient, rest, n);
+            wholes(in[1], quotient, n);
+        }
+        const float *made[] = {wanted & QUOTIENT ? quotient : rest, rest};
+        for (int k = 0; k <= ((wanted & QUOTIENT) && (wanted & REST)); k++) {
+            char *to = args[2 + k] + start * steps[2 + k];
+            for (npy_intp i = 0; i < n; i++)
+                *(float *)(to + i * steps[2 + k]) = made[k][i];
+        }
+    }
+}
+
+#define DIVISION(name, wanted)                                                                     \
+    static void name(char **args, const npy_intp *sizes, const npy_intp *steps, void *nothing) {   \
+        division_rows(args, sizes, steps, wanted);                                                 \
+    }
+
+DIVISION(fmod_rows, REST)
+DIVISION(remainder_rows, DIVISORS | REST)
+DIVISION(floor_divide_rows, DIVISORS | QUOTIENT)
+DIVISION(divmod_rows, DIVISORS | QUOTIENT | REST)
+static PyUFuncGenericFunction division_loops[] = {fmod_rows, remainder_rows, floor_divide_rows,
+                                                  divmod_rows};
+
+static int add_divisions(PyObject *module) {
+    static const char types[] = {NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_FLOAT};
+    static const char *names[] = {"fmod", "remainder", "floor_divide", "divmod"};
+    for (int i = 0; i < 4; i++) {
+        PyObject *ufunc = PyUFunc_FromFuncAndData(division_loops + i, no_data, types, 1, 2, 1 + i / 3,
+                                                  PyUFunc_None, names[i], "Of float32.", 0);
+        const int bad = ufunc == NULL || PyModule_AddObjectRef(module, names[i], ufunc) < 0;
+        Py_XDECREF(ufunc);
+        if (bad)
+            return -1;
+    }
+    return 0;
 }
 
 WIDEST static void half_whole(float *out, npy_intp n) {
@@ -159,7 +239,7 @@ static PyObject *divide_halves(PyObject *const *given, Py_ssize_t n, int quotien
             const npy_intp m = all - at < TILE ? all - at : TILE;
             as_wide(upper, over + at, a, m);
             as_wide(upper, under + at, b, m);
-            narrow_rests(a, b, c, m);
+            rests(a, b, c, m, 0x1p44);
             if (quotients) {
                 half_wholes(a, b, c, d, m);
                 as_halves(upper, d, q + at, m);

@@ -12,17 +12,18 @@ NumPy forms in another order, to a few units. Tests hold both against each other
 here, on the values that are special.
 """
 
+from primal.numpy.direct.divisions import divmod as divmod
+from primal.numpy.direct.divisions import floor_divide as floor_divide
+from primal.numpy.direct.divisions import remainder as remainder
 from primal.numpy.direct.elements import SELU_ALPHA as SELU_ALPHA
 from primal.numpy.direct.elements import SELU_SCALE as SELU_SCALE
 from primal.numpy.direct.elements import bitwise_count as bitwise_count
 from primal.numpy.direct.elements import clip as clip
 from primal.numpy.direct.elements import copysign as copysign
 from primal.numpy.direct.elements import cosh as cosh
-from primal.numpy.direct.elements import divmod as divmod
 from primal.numpy.direct.elements import elu as elu
 from primal.numpy.direct.elements import expm1 as expm1
 from primal.numpy.direct.elements import float_power as float_power
-from primal.numpy.direct.elements import floor_divide as floor_divide
 from primal.numpy.direct.elements import fmax as fmax
 from primal.numpy.direct.elements import fmin as fmin
 from primal.numpy.direct.elements import frexp as frexp
@@ -57,7 +58,6 @@ from primal.numpy.direct.elements import mish as mish
 from primal.numpy.direct.elements import modf as modf
 from primal.numpy.direct.elements import nan_to_num as nan_to_num
 from primal.numpy.direct.elements import power as power
-from primal.numpy.direct.elements import remainder as remainder
 from primal.numpy.direct.elements import rint as rint
 from primal.numpy.direct.elements import selu as selu
 from primal.numpy.direct.elements import signbit as signbit

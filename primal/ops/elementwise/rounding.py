@@ -13,6 +13,7 @@ from primal.base.native import (
     FLOAT16,
     IN_VECTORS,
     extension,
+    fmod,
     narrowed,
     same_room,
     widened,
@@ -54,9 +55,9 @@ def _rem_impl(x: Any, y: Any) -> Any:
             if x.shape != y.shape:
                 x, y = np.broadcast_arrays(x, y)
             return extension.half_rem(np.asarray(x), np.asarray(y))
-        return narrowed(np.fmod(widened(x), widened(y)), dtype)  # which is exact
+        return narrowed(fmod(widened(x), widened(y)), dtype)  # which is exact
     if dtype.kind == "f" or not is_integer(dtype):
-        return np.fmod(x, y)
+        return fmod(x, y)
     if np.count_nonzero(y) == y.size:
         out = np.fmod(x, y)
     elif dtype.kind in "iu":
