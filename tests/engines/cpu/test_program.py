@@ -71,6 +71,16 @@ def test_long_chains_are_several_groups(wide: int, groups: int) -> None:
         assert kernels_used(shorter) == 1
 
 
+@pytest.mark.parametrize(("wide", "kernels"), [(2, 2), (6, 1)])
+def test_a_chain_is_not_cut_where_many_arrays_wait_for_its_end(wide: int, kernels: int) -> None:
+    def f(x: Any) -> list[Any]:
+        waiting = [e.mul(x, float(k)) for k in range(2, 2 + wide)]
+        y = functools.reduce(lambda y, _: e.add(e.mul(y, x), 0.5), range(20), x)
+        return [functools.reduce(e.add, waiting, y)]
+
+    assert kernels_used(agree(f, np.linspace(0.1, 0.4, 1001).astype(np.float32))) == kernels
+
+
 def test_results_of_one_pass_are_one_kernel() -> None:
     made = agree(lambda x: [e.add(x, 1.0), e.mul(x, 2.0), reduce_sum(x, axes=(1,))], X)
     assert kernels_used(made) == 1

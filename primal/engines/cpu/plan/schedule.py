@@ -32,6 +32,9 @@ in four groups 13. Only where half as many follow: 28 of 10,000,000 took 4.3 ms,
 for the memory between them, 5.7. Not where more than one in eight is a mathematical function: these
 gain less, and so many more groups take longer to compile (1,600 sines 5 %).
 """
+MAX_ACROSS = 4
+"""Arrays of a group, read on behind a cut, above which a long chain is none: each is written and
+read once more (log densities of χ², a million float32, 1,280 us, and cut, 1,860)."""
 MAX_REDUCTIONS = 16
 """Reductions per group, each of which holds a register."""
 MAX_HEAVY = 16
@@ -108,11 +111,17 @@ class Schedule:
     """Steps, built by adding nodes and library calls in program order.
 
     `waiting`: how many elementwise nodes wait for each node, one after another, itself included.
+    `order`: the number of each node; `last`: that of its last reader among nodes.
     """
 
     def __init__(self, items: Sequence[Any]) -> None:
         self.steps: list[Step] = []
         self.waiting: dict[Node, int] = {}
+        self.order: dict[Node, int] = {}
+        self.last: dict[Node, int] = {}
+        for i, node in enumerate([i for i in items if type(i) is Node]):
+            self.order[node] = i
+            self.last.update([(x.node, i) for x in node.args])
         for node in [i for i in reversed(items) if type(i) is Node and i.word != "reduce"]:
             behind = self.waiting[node] = self.waiting.get(node, 0) + 1
             for x in node.args:
@@ -298,12 +307,18 @@ class Schedule:
             return False
         if any(step.chain.get(x.node, 0) >= MAX_CHAIN for x in node.args):
             long = 2 * self.waiting[node] >= MAX_CHAIN and size_of(node.shape) > 1
-            if long and step.heavy * 8 <= len(step.nodes):
+            plain = step.heavy * 8 <= len(step.nodes)
+            if long and plain and self._across(step, node) <= MAX_ACROSS:
                 return False
         return len(step.outside) < MAX_OUTSIDE or all(
             x.node.word in NOWHERE or x.node in step.outside or is_inside(x, step)
             for x in node.args
         )
+
+    def _across(self, group: Group, node: Node) -> int:
+        """How many arrays of a group are read from a node on."""
+        here = self.order[node]
+        return sum([self.last.get(n, 0) >= here for n in group.nodes])
 
     def _reduction(self, node: Node) -> None:
         (x,) = node.args
