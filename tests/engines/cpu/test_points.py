@@ -13,6 +13,7 @@ from primal import lax
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.kernels.points import PointSpec
 from primal.engines.cpu.kernels.rows import RowSpec
+from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree, built
 
 WIDE = _llvm.compiler().width == 64
@@ -137,6 +138,19 @@ def test_points_whose_coordinates_become_rows(dtype: str) -> None:
     if dtype != "complex64":
         agree(lambda u, v: [(y := jnp.maximum(u.T, v[:, 3:4])), jnp.max(y), jnp.any(y, 0)], u, v)
         agree(lambda u, v: [(y := jnp.minimum(u.T, v)), jnp.min(y, 1), jnp.sum(y, 0)], u, v)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int8", "complex64", "float64"])
+def test_points_apart_in_rows_of_coordinates(dtype: str) -> None:
+    """Also at the end of a page: nothing is read behind the last one."""
+    for n, step in ((8200, 8), (3100, 3), (2600, 2), (2601, 2)):
+        x, y = fenced((3, n), dtype), drawn(len(range(1, n, step)), 3).astype(dtype)
+        x[...] = drawn(3, n).astype(dtype)
+        made = built(lambda x, y, k=step: [jnp.where(y == y, x.T[1::k], y)], x, y)
+        assert by_points(made) or (dtype == "complex64" and step == 8)
+        np.testing.assert_array_equal(made.execute([x, y])[0], x.T[1::step])
+    made = agree(lambda x: [jnp.where(x.T == 3, x.T, x.T[:1])], x)
+    assert by_points(made)
 
 
 def test_pairs() -> None:

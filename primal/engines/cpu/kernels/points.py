@@ -51,7 +51,8 @@ class PointSpec:
 
     outer: loops outside. short: (size, whether reduced) of the loops over coordinates, those that
     are kept first. summed: the points themselves are reduced, else their coordinates are, if any.
-    operands: (kind, dtype, step) as of `Spec`; step 'p' is read in packs.
+    operands: (kind, dtype, step) as of `Spec`; step 'p' is read in packs, a number says how far
+    points are apart in a coordinate that lies by itself.
     body, stores, reductions, joined: as of `Spec`. puts: packs of what is written, stores and then
     reductions (by coordinates) being numbered from 0; a reduction over points is in none.
     """
@@ -251,6 +252,12 @@ class _Points(Writer):
                     value = self.counted(dtype, values, wide, c.vec(SCALAR[dtype]))
                 elif step == "r":
                     value = self.reversed(dtype, place, i, mask)
+                elif step.isdigit():
+                    kept = _KEPT.get(dtype, dtype)
+                    vectors = self.wide(Pack(n, int(step), 0, ()), kept, place, i, 0, [0], left)
+                    value = self.taken_apart(kept, vectors, [0])[0]
+                    if kept != dtype:
+                        value = emit(c, "convert", [kept], dtype, [value])
                 else:
                     value = self.contiguous(dtype, place, i, mask)
                 found[n, k] = known[key] = value
