@@ -233,3 +233,6 @@ def test_single_ones_of_few_are_chosen(dtype: str, index: str, mode: str) -> Non
     made = agree(f, x, i)
     gathers = [s for s in made.plan.steps if type(s) is Routine and s.name == "gather"]
     assert len(gathers) == (dtype == "complex64")  # rows of two, 16 bytes each, are copied
+    # Rows of what lies turned, across which the result's go.
+    made = agree(lambda x, i: [x.T.at[:, i[:4, 0, 0]].get(mode=mode)], x[:, 0].T.copy(), i)
+    assert not any(type(s) is Routine and s.name == "gather" for s in made.plan.steps)

@@ -155,7 +155,11 @@ def chosen(
         return None
     (d,), kept = mapped, [i for i in range(x.ndim) if i not in (*mapped, *batching)]
     close = abs(x.steps()[d]) * x.node.dtype.itemsize <= REGISTER
-    if not close or x.shape[d] > CHOICES or any(slice_sizes[i] != x.shape[i] for i in kept):
+    # Or rows of what is next to each other in memory, where the result's rows go across them.
+    rows = any(x.steps()[i] == 1 and x.shape[i] >= LINE for i in kept)
+    if not (close or (rows and len(shape) - 1 not in offset)) or x.shape[d] > CHOICES:
+        return None
+    if any(slice_sizes[i] != x.shape[i] for i in kept):
         return None
     x, at = held(k, x), column(k, indices, 0)
     dims = [i for i in range(len(shape)) if i not in offset]
