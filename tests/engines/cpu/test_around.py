@@ -417,6 +417,16 @@ def test_a_turn_of_the_gradient_of_a_padded_stencil_is_one_kernel(shape: tuple[i
     assert [type(step) for step in loop.body.steps] == [Group]
 
 
+@pytest.mark.parametrize("between", [1, 2, 3, 4, 5, 6, 98])
+def test_numbers_are_padded_between(between: int) -> None:
+    def f(x: Any) -> list[Any]:
+        one = jnp.full((40, 3), 7, np.float32)
+        ends = ((0, 0), (5, -2), (-between - 2, 9), (-1, 0))
+        return [lax.pad(one, np.float32(2), ((*e, between), (1, 0, 0))) + x for e in ends]
+
+    agree(f, np.zeros((), np.float32))
+
+
 @pytest.mark.parametrize("n", [2, -3])
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_words_of_numbers_are_padded_in_loops(dtype: Any, n: int) -> None:

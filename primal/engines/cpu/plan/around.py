@@ -65,9 +65,14 @@ def _inside(
         place = k.iota((shape[d],), uint32, 0)
         if low:
             place = k.binary("sub", place, k.literal(low % (1 << 32), uint32))
-        here = k.binary("lt", place, k.literal((sizes[d] - 1) * (between + 1) + 1, uint32))
-        if between:
-            place = k.binary("rem", place, k.literal(between + 1, uint32))
+        step = between + 1
+        if step % 2 and between:
+            # Times its inverse modulo 2^32 a multiple of an odd number is the quotient, any other
+            # number is greater than all of these.
+            place, step = k.binary("mul", place, k.literal(pow(step, -1, 1 << 32), uint32)), 1
+        here = k.binary("lt", place, k.literal((sizes[d] - 1) * step + 1, uint32))
+        if step > 1:
+            place = k.binary("rem", place, k.literal(step, uint32))
             here = k.binary("and", here, k.binary("eq", place, k.literal(0, uint32)))
         here = broadcast(here, shape, (d,))
         inside = here if inside is None else k.binary("and", inside, here)
