@@ -50,7 +50,9 @@ MAX_RESULTS = 256
 """Parts of one reduction, and results; where there are more, units of work are results."""
 LIGHT = frozenset(
     ("add", "sub", "mul", "neg", "abs", "square", "max", "min", "not", "and", "or", "xor",
-     "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag")
+     "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag",
+     *[f"shift_{way}#{n}" for way in ("left", "right_logical", "right_arithmetic")
+       for n in range(65)])
 )  # fmt: skip
 """Words that take less time than reading an array does."""
 FEWER = 8
