@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 62
+VERSION = 63
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -128,7 +128,8 @@ rounded: Callable[[Any, Any], Any] = _rounded if extension is None else extensio
 
 
 def of_float32(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
-    """The extension's function of two operands of float32; `other` for others, and without it."""
+    """The extension's function of two operands of float32, in vectors where NumPy goes number by
+    number; `other` for others, and without it."""
     own = getattr(extension, name, None)
     if own is None:
         return other

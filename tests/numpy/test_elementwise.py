@@ -13,6 +13,7 @@ import primal
 import primal.numpy as jnp
 from primal.api import grad, jit, vmap
 from primal.base import dtypes
+from primal.base.native import extension
 
 SHAPES = [(), (0,), (5,), (2, 1, 3)]
 # Relative tolerance per dtype: a few units of the last place.
@@ -220,6 +221,26 @@ def test_quotients_and_remainders_are_those_of_programs(dtype: str, x64: None) -
             assert (np.signbit(found) == np.signbit(whole))[at].all()
     np.testing.assert_array_equal(jnp.fmod(x, y), rest)
     np.testing.assert_array_equal(jnp.fmod(x[::-3], y[::-3]), rest[::-3])
+
+
+def test_logarithms_and_lengths_of_float32_are_those_of_float64_rounded_once() -> None:
+    rng = np.random.default_rng(0)
+    ends = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, 3e38, *2.0 ** np.arange(-149, 128)]
+    x = np.concatenate([ends, rng.normal(size=600) * 10.0 ** rng.integers(-44, 38, 600)])
+    x, y = x.astype(np.float32), rng.permutation(x).astype(np.float32)
+    with np.errstate(all="ignore"):
+        logarithms, lengths = np.log2(np.float64(x)), np.hypot(np.float64(x), y)
+        want = logarithms.astype(np.float32), lengths.astype(np.float32)
+        of_numbers = np.log2(x)
+    np.testing.assert_array_max_ulp(jnp.hypot(x, y), want[1], int(extension is None))
+    np.testing.assert_array_equal(jnp.hypot(x[::-2], y[::-2]), jnp.hypot(x, y)[::-2])
+    np.testing.assert_array_equal(jnp.log2(x), of_numbers if extension is None else want[0])
+    assert jnp.hypot(x[:0], 1).shape == (0,) and jnp.hypot(jnp.float32(3), 4) == 5
+    for v in (x, np.float64(x), np.float32([[-3, 3], [-2.5, 0]]).T):
+        for found, whole in zip(jnp.modf(v), np.modf(v), strict=True):
+            np.testing.assert_array_equal(found, whole)
+            at = ~np.isnan(whole)
+            assert (np.signbit(found) == np.signbit(whole))[at].all()
 
 
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])

@@ -126,14 +126,10 @@ static inline void division_rows(char **args, const npy_intp *sizes, const npy_i
                                  int wanted) {
     for (npy_intp start = 0; start < sizes[0]; start += TILE) {
         const npy_intp n = sizes[0] - start < TILE ? sizes[0] - start : TILE;
-        float of[2][TILE], rest[TILE], quotient[TILE];
+        float rooms[2][TILE], rest[TILE], quotient[TILE];
         const float *in[2];
-        for (int k = 0; k < 2; k++) {
-            const char *from = args[k] + start * steps[k];
-            in[k] = steps[k] == sizeof(float) ? (const float *)from : of[k];
-            for (npy_intp i = 0; in[k] == of[k] && i < n; i++)
-                of[k][i] = *(const float *)(from + i * steps[k]);
-        }
+        for (int k = 0; k < 2; k++)
+            in[k] = gathered(args[k] + start * steps[k], steps[k], n, rooms[k]);
         rests(in[0], in[1], rest, n, 0x1p28);
         if (wanted & DIVISORS) {
             half_wholes(in[0], in[1], rest, quotient, n);
@@ -142,11 +138,8 @@ static inline void division_rows(char **args, const npy_intp *sizes, const npy_i
             wholes(in[1], quotient, n);
         }
         const float *made[] = {wanted & QUOTIENT ? quotient : rest, rest};
-        for (int k = 0; k <= ((wanted & QUOTIENT) && (wanted & REST)); k++) {
-            char *to = args[2 + k] + start * steps[2 + k];
-            for (npy_intp i = 0; i < n; i++)
-                *(float *)(to + i * steps[2 + k]) = made[k][i];
-        }
+        for (int k = 0; k <= ((wanted & QUOTIENT) && (wanted & REST)); k++)
+            scattered(made[k], args[2 + k] + start * steps[2 + k], steps[2 + k], n);
     }
 }
 
@@ -159,14 +152,14 @@ DIVISION(fmod_rows, REST)
 DIVISION(remainder_rows, DIVISORS | REST)
 DIVISION(floor_divide_rows, DIVISORS | QUOTIENT)
 DIVISION(divmod_rows, DIVISORS | QUOTIENT | REST)
-static PyUFuncGenericFunction division_loops[] = {fmod_rows, remainder_rows, floor_divide_rows,
-                                                  divmod_rows};
+static PyUFuncGenericFunction of_two[] = {hypot_rows, fmod_rows, remainder_rows, floor_divide_rows,
+                                          divmod_rows};
 
-static int add_divisions(PyObject *module) {
+static int add_of_two(PyObject *module) {
     static const char types[] = {NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_FLOAT};
-    static const char *names[] = {"fmod", "remainder", "floor_divide", "divmod"};
-    for (int i = 0; i < 4; i++) {
-        PyObject *ufunc = PyUFunc_FromFuncAndData(division_loops + i, no_data, types, 1, 2, 1 + i / 3,
+    static const char *names[] = {"hypot", "fmod", "remainder", "floor_divide", "divmod"};
+    for (int i = 0; i < 5; i++) {
+        PyObject *ufunc = PyUFunc_FromFuncAndData(of_two + i, no_data, types, 1, 2, 1 + i / 4,
                                                   PyUFunc_None, names[i], "Of float32.", 0);
         const int bad = ufunc == NULL || PyModule_AddObjectRef(module, names[i], ufunc) < 0;
         Py_XDECREF(ufunc);

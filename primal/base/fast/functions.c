@@ -18,8 +18,9 @@ static inline __attribute__((always_inline)) double series(double x, const doubl
     return out;
 }
 
-/* log of positive normal numbers: x = 2^e m with m around 1, and log m = 2 atanh((m - 1)/(m + 1)). */
-static inline __attribute__((always_inline)) double log_of(double x) {
+/* Positive normal numbers are 2^e m with m around 1: e log 2 and log m = 2 atanh((m - 1)/(m + 1)), as a
+   sum, or e alone and log m. */
+static inline __attribute__((always_inline)) double log_parts(double x, double *power, int joined) {
     static const double row[] = {
         0.666666666666666, 0.4000000000005695, 0.2857142855576785, 0.2222222430285343,
         0.18181665512129372, 0.15391123371030968, 0.1317341295983214, 0.13844271036959882,
@@ -35,8 +36,16 @@ static inline __attribute__((always_inline)) double log_of(double x) {
     memcpy(&e, &shift, sizeof e);
     e -= 0x1p52 + 1023;
     const double h = m - 1, s = h / (h + 2), z = s * s, square = 0.5 * h * h;
-    const double small = s * (square + series(z, row, 8) * z) + e * 1.9082149292705877e-10;
-    return e * 0.6931471803691238 - ((square - small) - h);
+    const double small = s * (square + series(z, row, 8) * z);
+    *power = e;
+    if (!joined)
+        return h - (square - small);
+    return e * 0.6931471803691238 - ((square - (small + e * 1.9082149292705877e-10)) - h);
+}
+
+static inline __attribute__((always_inline)) double log_of(double x) {
+    double e;
+    return log_parts(x, &e, 1);
 }
 
 /* The distance from the nearest whole number, with the sign of what lies above it. */
@@ -213,6 +222,53 @@ WIDEST static void bessel_1(const float *x, float *out, npy_intp n, const double
     bessel_of(x, out, n, row, 1);
 }
 
+/* Exact at powers of 2. */
+WIDEST static void log2_of(const float *x, float *out, npy_intp n, const double *none,
+                           const double *no) {
+    for (npy_intp i = 0; i < n; i++) {
+        const double v = x[i];
+        double e;
+        const double rest = log_parts(v, &e, 0), found = e + rest * 1.4426950408889634;
+        const double end = either(v == 0, -INFINITY, either(v < 0, NAN, v));
+        out[i] = (float)either((v > 0) & (v < INFINITY), found, end);
+    }
+}
+
+WIDEST static void lengths(const float *x, const float *y, float *out, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        const double a = x[i], b = y[i], square = a * a + b * b;
+        const double found = square * inverse_root(square);
+        out[i] = (float)either((fabs(a) == INFINITY) | (fabs(b) == INFINITY), INFINITY, found);
+    }
+}
+
+/* Numbers of a ufunc's row side by side, in their own memory where they lie so. */
+static const float *gathered(const char *from, npy_intp step, npy_intp n, float *room) {
+    if (step == sizeof(float))
+        return (const float *)from;
+    for (npy_intp i = 0; i < n; i++)
+        room[i] = *(const float *)(from + i * step);
+    return room;
+}
+
+static void scattered(const float *from, char *to, npy_intp step, npy_intp n) {
+    if (step == sizeof(float))
+        memcpy(to, from, n * sizeof(float));
+    else
+        for (npy_intp i = 0; i < n; i++)
+            *(float *)(to + i * step) = from[i];
+}
+
+static void hypot_rows(char **args, const npy_intp *sizes, const npy_intp *steps, void *nothing) {
+    for (npy_intp at = 0; at < sizes[0]; at += SOME) {
+        const npy_intp n = sizes[0] - at < SOME ? sizes[0] - at : SOME;
+        float rooms[2][SOME], out[SOME];
+        lengths(gathered(args[0] + at * steps[0], steps[0], n, rooms[0]),
+                gathered(args[1] + at * steps[1], steps[1], n, rooms[1]), out, n);
+        scattered(out, args[2] + at * steps[2], steps[2], n);
+    }
+}
+
 /* f(x, row, ...): x as float32, rows of as many coefficients in float64, lowest power first. */
 static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *function, int near,
                            int far) {
@@ -252,6 +308,7 @@ static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *funct
     }
 
 OF_FLOATS(lgamma_32, lgamma_of, NEXT_TO_TWO, STIRLING)
+OF_FLOATS(log2_32, log2_of, 0, 0)
 OF_FLOATS(psi_32, psi_of, NEXT_TO_ZERO, FAR_PSI)
 OF_FLOATS(bessel_i0e_32, bessel_0, BESSEL, 0)
 OF_FLOATS(bessel_i1e_32, bessel_1, BESSEL, 0)

@@ -51,7 +51,7 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 def _floor_divide(x: Any, y: Any) -> Any:
     out = np.asarray(np.floor_divide(x, y))
-    return out if _give_zeros_signs(out, y) and _are_whole(out) else None
+    return out if give_zeros_signs(out, y) and _are_whole(out) else None
 
 
 def _are_whole(out: Any) -> bool:
@@ -63,15 +63,15 @@ def _are_whole(out: Any) -> bool:
 
 def _remainder(x: Any, y: Any) -> Any:
     out = np.asarray(np.remainder(x, y))
-    _give_zeros_signs(out, x)
+    give_zeros_signs(out, x)
     return out
 
 
 def _divmod(x: Any, y: Any) -> Any:
     out, rest = np.divmod(x, y)
     out, rest = np.asarray(out), np.asarray(rest)
-    _give_zeros_signs(rest, x)
-    return (out, rest) if _give_zeros_signs(out, y) and _are_whole(out) else None
+    give_zeros_signs(rest, x)
+    return (out, rest) if give_zeros_signs(out, y) and _are_whole(out) else None
 
 
 def _signs_by_numpy(out: Any, x: Any) -> bool:
@@ -80,7 +80,7 @@ def _signs_by_numpy(out: Any, x: Any) -> bool:
     return is_finite(out)
 
 
-def _give_zeros_signs(out: Any, x: Any) -> bool:
+def give_zeros_signs(out: Any, x: Any) -> bool:
     """Give zeros of `out` the signs of x, in place; whether all of it is finite."""
     if extension is None:
         return _signs_by_numpy(out, x)

@@ -23,13 +23,14 @@ from primal.base.native import (
     extension,
     is_finite,
     is_plain,
+    of_float32,
     packed,
     room_like,
     same_room,
     widened,
 )
 from primal.ir.evaluate import quietly
-from primal.numpy.direct.divisions import as_bytes
+from primal.numpy.direct.divisions import as_bytes, give_zeros_signs
 from primal.numpy.direct.operands import (
     EXPONENT_BITS,
     MOVED,
@@ -70,7 +71,13 @@ INT32 = np.dtype(np.int32)
 
 
 def _modf(x: Any) -> Any:
-    return np.modf(x, same_room(x), same_room(x)) if is_finite(x) else None
+    """NumPy's goes number by number: 100,000 float32 take 460 us, and 50."""
+    if not is_finite(x):
+        return None
+    whole = np.trunc(x, same_room(x))
+    rest = np.asarray(np.subtract(x, whole, same_room(x)))
+    give_zeros_signs(rest, x)
+    return rest, whole
 
 
 def _frexp(x: Any) -> Any:
@@ -79,6 +86,11 @@ def _frexp(x: Any) -> Any:
 
 
 LOG_10 = np.array(np.log(10), FLOAT32)
+
+
+def _log2(x: Any) -> Any:
+    """NumPy's goes number by number where it is of float32: 100,000 take 450 us."""
+    return np.log2(x) if extension is None or x.dtype is not FLOAT32 else extension.log2(x)
 
 
 def _log10(x: Any) -> Any:
@@ -173,7 +185,7 @@ modf = elementwise(True, f=_modf, e=by_wide(_modf), w=_modf)
 frexp = elementwise(True, f=_frexp, e=by_wide(_frexp), w=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc, w=np.trunc)
 # Those of float16 are within half a unit, where each operation of the program's rounds.
-log2 = elementwise(True, f=np.log2, e=np.log2, w=np.log2, c=_log_to(2))
+log2 = elementwise(True, f=_log2, e=np.log2, w=np.log2, c=_log_to(2))
 log10 = elementwise(True, f=_log10, e=np.log10, w=_log10, c=_log_to(10))
 
 
@@ -325,7 +337,7 @@ def _by_float32(function: Any) -> Direct:
     return elementwise(True, f=function, e=by_wide(function), w=function)
 
 
-hypot = elementwise(True, f=np.hypot, e=np.hypot, w=np.hypot)
+hypot = elementwise(True, f=of_float32("hypot", np.hypot), e=np.hypot, w=np.hypot)
 
 
 _FEW_SUMS = 512
