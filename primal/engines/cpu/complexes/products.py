@@ -13,7 +13,7 @@ from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.interleaved import PART
 from primal.engines.cpu.routines import turns
 from primal.engines.cpu.routines.moves import held, name_of
-from primal.engines.cpu.routines.scans import blocks, sizes_along
+from primal.engines.cpu.routines.scans import blocks, is_thin, sizes_along
 from primal.engines.cpu.script import (
     Int,
     Place,
@@ -306,6 +306,7 @@ def running(k: Any, x: Value, axis: int, reverse: bool) -> Value:
     made = k.routine(
         ComplexProducts(dtype, reverse, inner > 1), parts, avals,
         [n, n * inner * itemsize(dtype), inner, chunk, chunks], units=outer * chunks,
-        cost=4 * n * min(inner, chunk), reuses=((0, 0), (1, 1)), name="cumprod",
+        cost=4 * n * min(inner, chunk),
+        reuses=() if is_thin(inner, dtype) else ((0, 0), (1, 1)), name="cumprod",
     )  # fmt: skip
     return k.pair(*made, x.dtype)
