@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 63
+VERSION = 64
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -136,6 +136,7 @@ def of_float32(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: (own if x.dtype is FLOAT32 and y.dtype is FLOAT32 else other)(x, y)
 
 
+nextafter = of_float32("nextafter", np.nextafter)
 fmod = of_float32("fmod", np.fmod)
 """np.fmod, which NumPy computes bit by bit (100,000 float32 take 1.8 ms, in vectors 0.2)."""
 

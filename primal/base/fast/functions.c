@@ -242,6 +242,22 @@ WIDEST static void lengths(const float *x, const float *y, float *out, npy_intp 
     }
 }
 
+/* Bits of a float that is not negative ascend with it. */
+WIDEST static void neighbours(const float *x, const float *y, float *out, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        uint32_t a, b;
+        memcpy(&a, x + i, sizeof a);
+        memcpy(&b, y + i, sizeof b);
+        const uint32_t inward = -(uint32_t)((x[i] > y[i]) == (x[i] > 0));
+        const uint32_t least = (b & (1u << 31)) | 1, next = a + (inward | 1);
+        const uint32_t zero = -(uint32_t)(x[i] == 0), same = -(uint32_t)(x[i] == y[i]);
+        const uint32_t from = (zero & least) | (~zero & next), made = (same & b) | (~same & from);
+        float found;
+        memcpy(&found, &made, sizeof found);
+        out[i] = one_of((x[i] == x[i]) & (y[i] == y[i]), found, x[i] + y[i]);
+    }
+}
+
 /* Numbers of a ufunc's row side by side, in their own memory where they lie so. */
 static const float *gathered(const char *from, npy_intp step, npy_intp n, float *room) {
     if (step == sizeof(float))
@@ -259,15 +275,19 @@ static void scattered(const float *from, char *to, npy_intp step, npy_intp n) {
             *(float *)(to + i * step) = from[i];
 }
 
-static void hypot_rows(char **args, const npy_intp *sizes, const npy_intp *steps, void *nothing) {
-    for (npy_intp at = 0; at < sizes[0]; at += SOME) {
-        const npy_intp n = sizes[0] - at < SOME ? sizes[0] - at : SOME;
-        float rooms[2][SOME], out[SOME];
-        lengths(gathered(args[0] + at * steps[0], steps[0], n, rooms[0]),
-                gathered(args[1] + at * steps[1], steps[1], n, rooms[1]), out, n);
-        scattered(out, args[2] + at * steps[2], steps[2], n);
+#define ROWS_OF_TWO(name, function)                                                                \
+    static void name(char **args, const npy_intp *sizes, const npy_intp *steps, void *nothing) {   \
+        for (npy_intp at = 0; at < sizes[0]; at += SOME) {                                         \
+            const npy_intp n = sizes[0] - at < SOME ? sizes[0] - at : SOME;                        \
+            float rooms[2][SOME], out[SOME];                                                       \
+            function(gathered(args[0] + at * steps[0], steps[0], n, rooms[0]),                     \
+                     gathered(args[1] + at * steps[1], steps[1], n, rooms[1]), out, n);            \
+            scattered(out, args[2] + at * steps[2], steps[2], n);                                  \
+        }                                                                                          \
     }
-}
+
+ROWS_OF_TWO(hypot_rows, lengths)
+ROWS_OF_TWO(nextafter_rows, neighbours)
 
 /* f(x, row, ...): x as float32, rows of as many coefficients in float64, lowest power first. */
 static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *function, int near,

@@ -18,6 +18,7 @@ from primal.base.native import (
     same_room,
     widened,
 )
+from primal.base.native import nextafter as nextafters
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Never, Op, by_kind
 from primal.ops.elementwise.arithmetic import BOOL, div, mul, neg, sign
@@ -135,7 +136,7 @@ round = Op(
 
 
 def _nextafter_impl(x: Any, y: Any) -> Any:
-    out = np.nextafter(x, y)
+    out = nextafters(x, y)
     if x.dtype != FLOAT16:
         return out
     # Of two zeros the second one, as for all floats but NumPy's float16.
