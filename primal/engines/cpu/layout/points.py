@@ -70,8 +70,9 @@ def over_points(given: Instance) -> Instance | None:
         if others and sizes[points] < MANY:
             return None
         short, summed = [*behind, *others], True
-        if not short:
-            return None
+        read = [s for s in given.strides if len(s) > points]
+        if not short and any(0 < abs(s[d]) < abs(s[points]) for s in read for d in kept):
+            return None  # columns, whose rows are read whole
     elif kept:
         points = kept.pop()
         short = [*_around(given, kept, points, [*behind, *reduced]), *behind, *reduced]
