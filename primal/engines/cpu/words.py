@@ -33,8 +33,7 @@ from primal.engines.cpu.lanes import BINARY, MONOIDS, UNARY
 from primal.engines.cpu.loops import control
 from primal.engines.cpu.matrices.matrix_words import MatrixWords
 from primal.engines.cpu.monoids import repeated
-from primal.engines.cpu.plan import commuting, repeats, wanted
-from primal.engines.cpu.plan.around import is_made
+from primal.engines.cpu.plan import commuting, halves, repeats, wanted
 from primal.engines.cpu.routines import gathers, padding, pieces, scatters, turns, windows
 from primal.engines.cpu.run import objects
 from primal.engines.cpu.steps import Routine, RoutineSpec
@@ -405,17 +404,9 @@ class Words(MatrixWords):
         once = repeats.reduction(self, monoid, x, axes)
         if once is not None:
             return once
-        two = monoid == "add" and [x.shape[i] for i in axes] == [2]
-        if two and is_narrow(x.dtype) and not is_made(x):
-            # Rounded to float32 first, a sum of two is the same: no float64 as for more of them.
-            halves = [
-                sliced(x, [at * (i in axes) for i in range(x.ndim)],
-                       [at + 1 if i in axes else n for i, n in enumerate(x.shape)], (1,) * x.ndim)
-                for at in range(2)
-            ]  # fmt: skip
-            kept = tuple([n for i, n in enumerate(x.shape) if i not in axes])
-            total = self.binary("add", *[self.reshape(half, kept) for half in halves])
-            return self.binary("add", total, self.literal(0, x.dtype))
+        two = halves.reduced(self, monoid, x, axes)
+        if two is not None:
+            return two
         order = turns.order_of(x)
         if order != tuple(range(x.ndim)):
             out = self.reduce(monoid, transposed(x, order), [order.index(i) for i in axes])

@@ -153,6 +153,53 @@ def test_points_apart_in_rows_of_coordinates(dtype: str) -> None:
     assert by_points(made)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "complex64"])
+@pytest.mark.parametrize("n", [9, 1000, 70_001, 300_000])
+def test_elements_apart_are_reduced(n: int, dtype: str) -> None:
+    x = drawn(n).astype(dtype)
+
+    def f(x: Any) -> list[Any]:
+        last = jnp.sum(x[1::3]), jnp.any(x[::2][: n // 2] != x[1::2][: n // 2])
+        return [jnp.sum(x[::2] * x[::2]), jnp.sum(x[::-5]), jnp.max(x[2::8].real), *last]
+
+    made = agree(f, x)
+    assert n < 2048 or by_points(made) >= 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16"])
+def test_extrema_of_two_in_a_loop(dtype: str) -> None:
+    x = drawn(6000).astype(dtype) - np.array(4, dtype)
+    if dtype[0] == "f":
+        x[::7], x[1::7], x[3::14] = np.nan, -0.0, 0.0
+
+    def f(x: Any) -> list[Any]:
+        def turn(c: Any, _: Any) -> Any:
+            a, b = c.reshape(-1, 2), c.reshape(2, -1)
+            new = jnp.stack([jnp.max(a, 1), jnp.min(b, 0)], 1).reshape(-1)
+            return new, (jnp.sum(jnp.max(a, 1) == 0), jnp.max(jnp.minimum(a, a[::-1]), 1)[:3])
+
+        last, (counts, some) = lax.scan(turn, x, None, length=3)
+        return [last, counts, some]
+
+    agree(f, x)
+
+
+def test_pairs_that_are_sorted_in_a_loop_are_written_where_they_belong() -> None:
+    def turn(_: Any, x: Any) -> Any:
+        a = x.reshape(-1, 2)
+        x = jnp.stack([a.min(1), a.max(1)], 1).reshape(-1)
+        b = x[1:-1].reshape(-1, 2)
+        y = jnp.stack([b.min(1), b.max(1)], 1).reshape(-1)
+        return jnp.concatenate([x[:1], y, x[-1:]])
+
+    for n in (64, 1000):
+        x = np.random.default_rng(n).permutation(n).astype(np.float32)
+        f = lambda x, n=n: [lax.fori_loop(0, n // 2, turn, x)]  # noqa: E731
+        np.testing.assert_array_equal(built(f, x).execute([x])[0], np.sort(x))
+    (loop,) = built(f, x).plan.program.block.steps
+    assert len(loop.body.steps) == 3  # both halves of a turn, and the ends
+
+
 def test_pairs() -> None:
     x, y = drawn(500, 3), drawn(4, 3)
 
