@@ -428,3 +428,19 @@ def test_float0_of_a_known_branch_is_that_of_numpy() -> None:
         jit(lambda: lax.cond(True, lambda: nothing, lambda: nothing))(),
     ):
         assert type(got) is np.ndarray and got.dtype == nothing.dtype and got.shape == (3,)
+
+
+def test_functions_are_traced_in_the_order_in_which_they_are_written() -> None:
+    traced: list[str] = []
+
+    def noted(name: str) -> Any:
+        def f(x: Any) -> Any:
+            traced.append(name)
+            return x < 3 if name == "condition" else x + 1
+
+        return f
+
+    jit(lambda x: lax.cond(x > 0, noted("true"), noted("false"), x))(1)
+    jit(lambda x: lax.switch(x, [noted("first"), noted("second")], x))(1)
+    lax.while_loop(noted("condition"), noted("body"), 0)
+    assert traced == ["true", "false", "first", "second", "condition", "body"]

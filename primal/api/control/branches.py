@@ -317,7 +317,9 @@ def _staged(
 ) -> Tree:
     leaves, spec = flatten(operands)
     avals = check_leaves(name, operands, leaves)
-    bodies = [_traced(f, operands, spec, avals) for f in functions]
+    # Traced in the order in which they are written: `cond` has them as (false_fun, true_fun).
+    order = -1 if name == "cond" else 1
+    bodies = [_traced(f, operands, spec, avals) for f in functions[::order]][::order]
     _check_agreement(
         name,
         [(r, f, b.spec, b.out_avals) for r, f, b in zip(roles, functions, bodies, strict=True)],

@@ -394,15 +394,16 @@ def _while_loop(
             pass  # The condition is known only while running (under vmap, say): trace the loop.
     names = Names(("carry",), (init_val,))
     origin = words.fun, words.name
+    condition = trace_body(cond_fun, (spec,), avals, names)
     body = trace_body(body_fun, (spec,), avals, names, origin)
     if body.spec == spec:
         moved = promoted(leaves, avals, body.out_avals)
         if moved is not None:
             leaves, avals = moved, [aval_of(x) for x in moved]
+            condition = trace_body(cond_fun, (spec,), avals, names)
             body = trace_body(body_fun, (spec,), avals, names, origin)
-    check_carry(words, spec, avals, body.spec, body.out_avals)
-    condition = trace_body(cond_fun, (spec,), avals, names)
     _check_condition(condition)
+    check_carry(words, spec, avals, body.spec, body.out_avals)
     if body.refs or condition.refs:
         return unflatten(spec, while_with_refs(condition, body, leaves))
     results = while_op(
