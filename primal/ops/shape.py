@@ -334,7 +334,7 @@ def _pad_impl(x: Any, value: Any, *, padding_config: Any) -> Any:
 def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> Any:
     x, value = primals
     t, u = tangents
-    t = zeros_like_aval(aval_of(x).strong()) if t is ZERO else t
+    t = zeros_like_aval(aval_of(x)) if t is ZERO else t
     u = literal(0, x.dtype, False) if u is ZERO else u
     return pad(x, value, padding_config=padding_config), pad(t, u, padding_config=padding_config)
 
@@ -437,7 +437,7 @@ def _concatenate_type(*xs: Aval, dimension: int) -> Aval:
 
 def _concatenate_jvp(primals: Any, tangents: Any, *, dimension: int) -> Any:
     filled = [
-        zeros_like_aval(aval_of(x).strong()) if t is ZERO else t
+        zeros_like_aval(aval_of(x)) if t is ZERO else t
         for x, t in zip(primals, tangents, strict=True)
     ]
     return concatenate(*primals, dimension=dimension), concatenate(*filled, dimension=dimension)

@@ -101,3 +101,21 @@ CONTROLLED: list[Any] = [
 def test_control_flow_is_pulled_back_in_the_type_of_the_cotangent(f: Any) -> None:
     assert _weak(primal.grad(lambda x: jnp.sum(f(x))), WEAK)
     assert not _weak(primal.grad(lambda x: jnp.sum(f(x) ** 2)), WEAK)
+
+
+W = jnp.full((3,), 2.0)
+ZEROS_BESIDE = [
+    lambda x: jnp.array([x, 2.0]), lambda x: jnp.stack([x, 2.0]) * 3, lambda x: jnp.append(W, x),
+    lambda x: lax.concatenate([x * W, W], 0), lambda x: jnp.roll(jnp.array([x, 2.0]), 1),
+    lambda x: W.at[0].set(x), lambda x: W.at[jnp.array([0, 1])].add(x),
+    lambda x: jnp.cumprod(jnp.array([x, 2.0])), lambda x: jnp.array([x, 2.0]).max(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", ZEROS_BESIDE)
+def test_zeros_of_what_does_not_move_leave_slopes_weak(f: Any) -> None:
+    """The slope by Python's number beside constants; it is strong where the number is."""
+    slope = primal.grad(lambda x: f(x).sum())
+    for how in (slope, primal.jit(slope)):
+        assert how(1.5).weak_type and how(1.5).dtype == jnp.float32
+        assert not how(jnp.float32(1.5)).weak_type

@@ -187,8 +187,8 @@ def _update_jvp(primals: Any, tangents: Any) -> Any:
     out = dynamic_update_slice(x, update, *starts)
     if t is ZERO and u is ZERO:
         return out, ZERO
-    t = zeros_like_aval(aval_of(out).strong()) if t is ZERO else t
-    u = zeros_like_aval(aval_of(update).strong()) if u is ZERO else u
+    t = zeros_like_aval(aval_of(out)) if t is ZERO else t
+    u = zeros_like_aval(aval_of(update)) if u is ZERO else u
     return out, dynamic_update_slice(t, u, *starts)
 
 

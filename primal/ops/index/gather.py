@@ -508,7 +508,7 @@ def _scatter_add_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     if u is ZERO:
         return out, t
     if t is ZERO:
-        t = zeros_like_aval(aval_of(out).strong())
+        t = zeros_like_aval(aval_of(out))
     return out, scatter_add(t, indices, u, **params)
 
 

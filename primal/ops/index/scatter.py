@@ -37,7 +37,7 @@ from primal.ops.types import ANY, NUMERIC, is_linear
 
 
 def _zeros(x: Any) -> Any:
-    return zeros_like_aval(aval_of(x).strong())
+    return zeros_like_aval(aval_of(x))
 
 
 # scatter: the windows replaced. Where updates meet, the last one stays.
