@@ -18,9 +18,8 @@ static inline __attribute__((always_inline)) double series(double x, const doubl
     return out;
 }
 
-/* Positive normal numbers are 2^e m with m around 1: e log 2 and log m = 2 atanh((m - 1)/(m + 1)), as a
-   sum, or e alone and log m. */
-static inline __attribute__((always_inline)) double log_parts(double x, double *power, int joined) {
+/* log of positive normal numbers: x = 2^e m with m around 1, and log m = 2 atanh((m - 1)/(m + 1)). */
+static inline __attribute__((always_inline)) double log_of(double x) {
     static const double row[] = {
         0.666666666666666, 0.4000000000005695, 0.2857142855576785, 0.2222222430285343,
         0.18181665512129372, 0.15391123371030968, 0.1317341295983214, 0.13844271036959882,
@@ -36,16 +35,8 @@ static inline __attribute__((always_inline)) double log_parts(double x, double *
     memcpy(&e, &shift, sizeof e);
     e -= 0x1p52 + 1023;
     const double h = m - 1, s = h / (h + 2), z = s * s, square = 0.5 * h * h;
-    const double small = s * (square + series(z, row, 8) * z);
-    *power = e;
-    if (!joined)
-        return h - (square - small);
-    return e * 0.6931471803691238 - ((square - (small + e * 1.9082149292705877e-10)) - h);
-}
-
-static inline __attribute__((always_inline)) double log_of(double x) {
-    double e;
-    return log_parts(x, &e, 1);
+    const double small = s * (square + series(z, row, 8) * z) + e * 1.9082149292705877e-10;
+    return e * 0.6931471803691238 - ((square - small) - h);
 }
 
 /* The distance from the nearest whole number, with the sign of what lies above it. */
@@ -222,18 +213,6 @@ WIDEST static void bessel_1(const float *x, float *out, npy_intp n, const double
     bessel_of(x, out, n, row, 1);
 }
 
-/* Exact at powers of 2. */
-WIDEST static void log2_of(const float *x, float *out, npy_intp n, const double *none,
-                           const double *no) {
-    for (npy_intp i = 0; i < n; i++) {
-        const double v = x[i];
-        double e;
-        const double rest = log_parts(v, &e, 0), found = e + rest * 1.4426950408889634;
-        const double end = either(v == 0, -INFINITY, either(v < 0, NAN, v));
-        out[i] = (float)either((v > 0) & (v < INFINITY), found, end);
-    }
-}
-
 WIDEST static void lengths(const float *x, const float *y, float *out, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) {
         const double a = x[i], b = y[i], square = a * a + b * b;
@@ -328,7 +307,6 @@ static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *funct
     }
 
 OF_FLOATS(lgamma_32, lgamma_of, NEXT_TO_TWO, STIRLING)
-OF_FLOATS(log2_32, log2_of, 0, 0)
 OF_FLOATS(psi_32, psi_of, NEXT_TO_ZERO, FAR_PSI)
 OF_FLOATS(bessel_i0e_32, bessel_0, BESSEL, 0)
 OF_FLOATS(bessel_i1e_32, bessel_1, BESSEL, 0)

@@ -88,11 +88,6 @@ def _frexp(x: Any) -> Any:
 LOG_10 = np.array(np.log(10), FLOAT32)
 
 
-def _log2(x: Any) -> Any:
-    """NumPy's goes number by number where it is of float32: 100,000 take 450 us."""
-    return np.log2(x) if extension is None or x.dtype is not FLOAT32 else extension.log2(x)
-
-
 def _log10(x: Any) -> Any:
     if x.dtype is not FLOAT32:
         return np.log10(x)
@@ -185,7 +180,7 @@ modf = elementwise(True, f=_modf, e=by_wide(_modf), w=_modf)
 frexp = elementwise(True, f=_frexp, e=by_wide(_frexp), w=_frexp)
 trunc = elementwise(f=np.trunc, e=np.trunc, w=np.trunc)
 # Those of float16 are within half a unit, where each operation of the program's rounds.
-log2 = elementwise(True, f=_log2, e=np.log2, w=np.log2, c=_log_to(2))
+log2 = elementwise(True, f=np.log2, e=np.log2, w=np.log2, c=_log_to(2))
 log10 = elementwise(True, f=_log10, e=np.log10, w=_log10, c=_log_to(10))
 
 
