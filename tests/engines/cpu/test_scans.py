@@ -10,6 +10,7 @@ import pytest
 import primal.numpy as jnp
 from primal import grad, lax
 from primal.engines.cpu.steps import Library
+from primal.ops.window.cumulative import linear_recurrence
 from tests.engines.cpu.lab import agree, built, numpy_run
 
 RNG = np.random.default_rng(0)
@@ -71,6 +72,21 @@ def test_cumulative(shape: Any, dtype: str, reverse: bool) -> None:
         assert not any(isinstance(s, Library) for s in made.plan.program.block.steps)
         for got, want in zip(made.execute([x]), numpy_run(f, x), strict=True):
             np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+def test_recurrences_of_few(kept: bool, late: bool) -> None:
+    """Along short rows they are words, for all rows at once, and no routine."""
+    b = RNG.standard_normal((50, 2, 3)).astype(np.float32)
+    a = b > 0 if kept else b[::-1].copy()
+    made = agree(
+        lambda a, b: [
+            linear_recurrence(a, b, axis=axis, reverse=reverse, late=late)
+            for axis in (1, 2) for reverse in (False, True)
+        ], a, b,
+    )  # fmt: skip
+    assert all("recurrence" not in getattr(step, "name", "") for step in made.plan.steps)
 
 
 def test_a_long_sum_stays_exact() -> None:

@@ -6,6 +6,7 @@ of columns: a number waits eight cycles for the one before it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from primal.engines.cpu.functions.floats import Floats
 from primal.engines.cpu.graph import Value, is_narrow, size_of
 from primal.engines.cpu.lanes import constant, emit, select
 from primal.engines.cpu.routines.moves import ROUND, held, name_of
+from primal.engines.cpu.routines.scans import element_at, has_few
 from primal.engines.cpu.script import (
     Int,
     Place,
@@ -137,6 +139,8 @@ def recurrence(k: Any, a: Value, b: Value, *, axis: int, reverse: bool, late: bo
         narrow: Value = k.convert(out, b.dtype)
         return narrow
     paired = b.dtype.kind == "c"
+    if has_few(b, axis) and not paired:
+        return _recurrence_of_few(k, a, b, axis, reverse, late)
     factors, terms = [
         [k.dense(held(k, part)) for part in (k.parts(x) if x.dtype.kind == "c" else (x,))]
         for x in (a, b)
@@ -163,3 +167,20 @@ def recurrence(k: Any, a: Value, b: Value, *, axis: int, reverse: bool, late: bo
         )  # fmt: skip
     made: Value = k.pair(*outs, dtype) if paired else outs[0]
     return made
+
+
+def _recurrence_of_few(
+    k: Any, a: Value, b: Value, axis: int, reverse: bool, late: bool
+) -> Value:
+    """Step by step for all rows at once, put together in registers."""
+    order = range(b.shape[axis])[:: -1 if reverse else 1]
+    made = [element_at(k, b, axis, order[0])]
+    for before, i in itertools.pairwise(order):
+        factor = element_at(k, a, axis, before if late else i)
+        if a.dtype.kind == "b":
+            more = k.select_n(factor, k.literal(0, b.dtype), made[-1])
+        else:
+            more = k.binary("mul", factor, made[-1])
+        made.append(k.binary("add", element_at(k, b, axis, i), more))
+    out: Value = k.concatenate(made[::-1] if reverse else made, axis)
+    return out

@@ -237,6 +237,11 @@ def blocks(inner: int, n: int, item: int) -> tuple[int, int]:
     return chunk, -(-inner // chunk)
 
 
+def has_few(x: Value, axis: int) -> bool:
+    """Whether what goes along an axis is a few words for all rows at once."""
+    return x.shape[axis] <= size_of(x.shape[axis:]) <= CLOSE < x.size
+
+
 def is_thin(inner: int, dtype: str) -> bool:
     """Whether rows are shorter than the vector that goes down them: nothing is made in place then.
 
@@ -248,7 +253,7 @@ def is_thin(inner: int, dtype: str) -> bool:
 
 def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     """Running results of a word of two operands along an axis."""
-    if x.shape[axis] <= size_of(x.shape[axis:]) <= CLOSE < x.size and word != "logaddexp":
+    if has_few(x, axis) and word != "logaddexp":
         return _cumulative_few(k, x, word, axis, reverse)
     x = k.dense(held(k, x))
     dtype = name_of(x)
@@ -502,7 +507,7 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     return out
 
 
-def _element(k: Any, x: Value, axis: int, i: int) -> Value:
+def element_at(k: Any, x: Value, axis: int, i: int) -> Value:
     """x[..., i : i + 1, ...]."""
     start = [i if d == axis else 0 for d in range(x.ndim)]
     limit = [i + 1 if d == axis else n for d, n in enumerate(x.shape)]
@@ -517,7 +522,7 @@ def _cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Va
     # Sums begin with 0, so those of -0 are 0.
     last = k.literal(0, x.dtype) if word == "add" and x.dtype.kind not in "iu" else None
     for i in reversed(range(n)) if reverse else range(n):
-        value = _element(k, x, axis, i)
+        value = element_at(k, x, axis, i)
         last = value if last is None else k.binary(word, last, value)
         made.append(last)
     out: Value = k.concatenate(made[::-1] if reverse else made, axis)
@@ -526,9 +531,9 @@ def _cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Va
 
 def _place_of_few(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     """By comparing what lies at each place with the best before it, for all rows at once."""
-    best, place = _element(k, x, axis, 0), k.literal(0, dtype)
+    best, place = element_at(k, x, axis, 0), k.literal(0, dtype)
     for i in range(1, x.shape[axis]):
-        value = _element(k, x, axis, i)
+        value = element_at(k, x, axis, i)
         if x.dtype.kind == "f":
             # The first NaN wins.
             more = k.unary("not", k.binary({"gt": "le", "lt": "ge"}[how], value, best))
