@@ -16,6 +16,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal.base.native import extension
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
@@ -213,7 +214,15 @@ def test_numpy_ufuncs_and_testing() -> None:
     np.testing.assert_array_less(x, x + 1)
     np.testing.assert_allclose(x, host)
     assert np.arange(9)[x.astype(int)].tolist() == [[1, 2, 3], [4, 5, 6]]
-    assert memoryview(x).shape == (2, 3) and bytes(x) == host.tobytes()
+
+
+@pytest.mark.skipif(
+    extension is None and sys.version_info < (3, 12),
+    reason="before Python 3.12 only the extension can offer the buffer protocol",
+)
+def test_memory_is_seen_by_others() -> None:
+    x = matrix()
+    assert memoryview(x).shape == (2, 3) and bytes(x) == np.asarray(x).tobytes()
 
 
 def test_pandas_both_ways() -> None:
