@@ -201,7 +201,9 @@ def look_like(wrapper: Any, fun: Callable[..., Any]) -> None:
     """`functools.update_wrapper` for an object: attributes of `fun` never hide the object's own.
 
     A callable object may well have attributes named as methods of ours: `trace`, `lower`, `jvp`.
+    One without a name, as a partial, has that of its function or class.
     """
+    wrapper.__name__ = wrapper.__qualname__ = name_of(fun)
     functools.update_wrapper(wrapper, fun, updated=())
     for name, value in getattr(fun, "__dict__", {}).items():
         if not hasattr(type(wrapper), name):

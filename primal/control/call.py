@@ -19,7 +19,7 @@ from primal.transforms.transpose import linear_outputs, transpose_jaxpr
 
 
 def _call_type(*avals: Any, jaxpr: ClosedJaxpr, name: str, inline: bool = False) -> Any:
-    return jaxpr.out_avals
+    return tuple(jaxpr.out_avals)
 
 
 def _call_impl(*args: Any, jaxpr: ClosedJaxpr, name: str, inline: bool = False) -> Any:

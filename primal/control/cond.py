@@ -57,7 +57,7 @@ def _cond_type(index: Aval, *avals: Aval, branches: Branches) -> tuple[Aval, ...
                     f"[cond] expected outputs of the same types from all branches, got "
                     f"{a.short()} from branch 0 and {b.short()} from branch {i} as output {k}."
                 )
-    return branches[0].out_avals
+    return tuple(branches[0].out_avals)
 
 
 def _cond_impl(index: Any, *args: Any, branches: Branches) -> list[Any]:

@@ -44,7 +44,7 @@ def _check_consts(name: str, function: str, tangents: Sequence[Any]) -> None:
 
 def _call_type(*avals: Aval, call: ClosedJaxpr, **params: Any) -> tuple[Aval, ...]:
     check_operands("custom derivative", "operand", avals, call.in_avals)
-    return call.out_avals
+    return tuple(call.out_avals)
 
 
 def _call_impl(*args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:

@@ -31,7 +31,7 @@ Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Seque
 
 def _type(*avals: Aval, call: ClosedJaxpr, **params: Any) -> tuple[Aval, ...]:
     check_operands("custom_vmap", "operand", avals, call.in_avals)
-    return call.out_avals
+    return tuple(call.out_avals)
 
 
 def _impl(*args: Any, call: ClosedJaxpr, **params: Any) -> list[Any]:

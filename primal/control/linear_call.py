@@ -30,7 +30,7 @@ Transposed = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 def _type(*avals: Aval, callee: ClosedJaxpr, **params: Any) -> tuple[Aval, ...]:
     check_operands("linear_call", "operand", avals, callee.in_avals)
-    return callee.out_avals
+    return tuple(callee.out_avals)
 
 
 def _impl(*args: Any, callee: ClosedJaxpr, **params: Any) -> list[Any]:

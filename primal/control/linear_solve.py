@@ -24,7 +24,7 @@ from primal.transforms.jvp import instantiate, jvp_jaxpr
 
 def _solve_type(*avals: Aval, solve: ClosedJaxpr, **params: Any) -> tuple[Aval, ...]:
     check_operands("custom_linear_solve", "operand", avals, solve.in_avals)
-    return solve.out_avals
+    return tuple(solve.out_avals)
 
 
 def _solve_impl(*args: Any, solve: ClosedJaxpr, **params: Any) -> list[Any]:

@@ -95,7 +95,7 @@ def asked(policy: Policy, eqn: Eqn) -> Any:
 
 def _remat_type(*avals: Aval, jaxpr: ClosedJaxpr, **params: Any) -> tuple[Aval, ...]:
     check_operands("checkpoint", "operand", avals, jaxpr.in_avals)
-    return jaxpr.out_avals
+    return tuple(jaxpr.out_avals)
 
 
 def _remat_impl(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:

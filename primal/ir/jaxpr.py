@@ -161,12 +161,12 @@ class ClosedJaxpr:
         return self.jaxpr.effects
 
     @property
-    def in_avals(self) -> tuple[Aval, ...]:
-        return tuple([v.aval for v in self.jaxpr.invars])
+    def in_avals(self) -> list[Aval]:
+        return [v.aval for v in self.jaxpr.invars]
 
     @property
-    def out_avals(self) -> tuple[Aval, ...]:
-        return tuple([v.aval for v in self.jaxpr.outvars])
+    def out_avals(self) -> list[Aval]:
+        return [v.aval for v in self.jaxpr.outvars]
 
     @property
     def literals(self) -> list[Any]:

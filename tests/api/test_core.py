@@ -29,6 +29,8 @@ def test_avals_are_shaped_arrays():
 
 def test_programs_run_again_under_transformations():
     closed = primal.make_jaxpr(lambda x, y: (jnp.sin(x) * y, x))(1.0, jnp.arange(2.0))
+    assert [a.str_short() for a in closed.in_avals] == ["float32[]", "float32[2]"]
+    assert closed.out_avals == [v.aval for v in closed.jaxpr.outvars]
 
     def again(x, y):
         return core.eval_jaxpr(closed.jaxpr, closed.consts, x, y)

@@ -263,6 +263,8 @@ def test_attributes_of_a_callable_hide_no_method():
     assert f(arr(3)).shape == f.eval_shape(arr(3)).shape == (3,)
     assert "multiply" in f.lower(arr(3)).as_text()
     assert f.units == 3 and f.__wrapped__.lower == "an attribute"
+    assert f.__name__ == f.__qualname__ == "Model"
+    assert jit(functools.partial(pow, 2)).__name__ == "pow"
 
 
 @pytest.mark.parametrize("engine", ["xla", "cpu"])

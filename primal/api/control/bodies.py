@@ -50,7 +50,7 @@ class Body:
     @property
     def out_avals(self) -> tuple[Aval, ...]:
         """The types of the flat results."""
-        return self.program.out_avals[: self.spec.num_leaves]
+        return tuple(self.program.out_avals[: self.spec.num_leaves])
 
 
 class Names(Sequence[str]):
