@@ -34,7 +34,8 @@ class Asked:
 
 def test_kernels_are_the_words_that_records_name() -> None:
     named = {op.word for op in registry.values()}
-    assert named >= LIGHT
+    # "shift_left#3" is the word of a record whose second operand is known.
+    assert named >= {word.partition("#")[0] for word in LIGHT}
     for op in registry.values():
         if op.word is not None:
             k = Asked()
