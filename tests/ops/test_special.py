@@ -468,15 +468,18 @@ def test_error_functions_in_c(name: str) -> None:
     assert np.array_equal(np.signbit(one)[~np.isnan(one)], np.signbit(other)[~np.isnan(one)])
 
 
-@pytest.mark.parametrize("name", ["lgamma", "digamma", "bessel_i0e", "bessel_i1e"])
-def test_functions_of_float32_are_those_of_float64_rounded_once(name: str) -> None:
+# Those of Bessel are sums of float32's coefficients, in float64.
+@pytest.mark.parametrize(
+    ("name", "ulps"), [("lgamma", 0), ("digamma", 0), ("bessel_i0e", 1), ("bessel_i1e", 1)]
+)
+def test_functions_of_float32_are_those_of_float64_rounded_once(name: str, ulps: int) -> None:
     x = np.random.default_rng(0).normal(size=(11, 500))
     x = (x * 10.0 ** np.array([-40, -30, -5, -2, -1, 0, 1, 2, 5, 20, 38])[:, None]).astype("f4")
     ends = [0, -0.0, INF, -INF, NAN, 1, 2, -1, -3, 0.5, 1.5, 2.5, 7.5, 8, 1e-45, -1e-45, -2.457025]
     x[0, : len(ends)] = ends
     impl: Any = getattr(ops, name).impl
     got, want = impl(x), impl(x.astype(np.float64)).astype(np.float32)
-    np.testing.assert_array_max_ulp(got, want, 1)
+    np.testing.assert_array_max_ulp(got, want, ulps)
     assert np.array_equal(np.signbit(got)[got == 0], np.signbit(want)[got == 0])
     for other in (x.T, x[::-1, ::3], x[:0], x[3, 3]):
         want = impl(other.astype("f4", order="C"))

@@ -21,6 +21,7 @@ from primal.engines.cpu.graph import (
     size_of,
     transposed,
 )
+from primal.engines.cpu.kernels.takes import clamped
 from primal.engines.cpu.plan import repeats
 from primal.engines.cpu.plan.around import written_within
 from primal.engines.cpu.routines import turns
@@ -45,7 +46,7 @@ from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copy
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
-INT32, UINT32 = np.dtype(np.int32), np.dtype(np.uint32)
+UINT32 = np.dtype(np.uint32)
 CHOICES, MANY = 8, 1024
 """Elements among which single ones are chosen, and results from which they are."""
 
@@ -380,10 +381,9 @@ def _column(k: Any, x: Value, part: Value, d: int, start: Value) -> Value:
     One of 333333 x 3 int8 from a start on took 207 us element by element, so 33, of float32 300 and
     166 (JAX 127 and 285). Loops write in place.
     """
-    n, dtype = x.shape[d], start.dtype
-    last, zero = k.literal(n - 1, dtype), k.literal(0, dtype)
-    start = k.binary("min", k.binary("max", start, zero), last)
-    here = k.binary("eq", k.iota((n,), dtype, 0), broadcast(start, (n,), ()))
+    n = x.shape[d]
+    _, start = clamped(k, start, n)
+    here = k.binary("eq", k.iota((n,), start.dtype, 0), broadcast(start, (n,), ()))
     whole = broadcast(part, x.shape, range(x.ndim))
     out: Value = k.select_n(broadcast(here, x.shape, (d,)), x, whole)
     return out
@@ -405,12 +405,7 @@ def _numbers(
         if start is None:
             begin = k.literal(fixed[d], UINT32, (d, "start"))
         else:
-            if start.dtype.itemsize < 4:
-                start = k.convert(start, INT32)
-            if start.dtype.kind == "i":
-                start = k.binary("max", start, k.literal(0, start.dtype))
-            begin = k.binary("min", start, k.literal(n - size, start.dtype, (d, "limit")))
-            begin = k.convert(begin, UINT32)
+            begin = k.convert(clamped(k, start, n - size + 1)[1], UINT32)
         place = k.binary("sub", k.iota((n,), UINT32, 0), broadcast(begin, (n,), ()))
         here = k.binary("lt", place, k.literal(size, UINT32, (d, "size")))
         here = broadcast(here, x.shape, (d,))
