@@ -78,6 +78,8 @@ def _read_apart(item: Any, whole: set[Node], readers: dict[Node, list[Node]]) ->
     the derivative of `stack` for a function of its result.
     """
     if type(item) is Node:
+        if item.word not in ("join", "pad"):  # most of thousands: of no pieces
+            return not readers[item] and item not in whole
         outs: Sequence[Node] = (item,)
     elif type(item) is Routine:
         outs = item.outs

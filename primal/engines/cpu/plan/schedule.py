@@ -121,14 +121,17 @@ class Schedule:
         self.waiting: dict[Node, int] = {}
         self.order: dict[Node, int] = {}
         self.last: dict[Node, int] = {}
-        for i, node in enumerate([i for i in items if type(i) is Node]):
+        nodes = [i for i in items if type(i) is Node]
+        for i, node in enumerate(nodes):
             self.order[node] = i
-            self.last.update([(x.node, i) for x in node.args])
-        for node in [i for i in reversed(items) if type(i) is Node and i.word != "reduce"]:
-            behind = self.waiting[node] = self.waiting.get(node, 0) + 1
             for x in node.args:
-                if x.node.shape == node.shape:
-                    self.waiting[x.node] = max(self.waiting.get(x.node, 0), behind)
+                self.last[x.node] = i
+        waiting = self.waiting
+        for node in [n for n in reversed(nodes) if n.word != "reduce"]:
+            behind = waiting[node] = waiting.get(node, 0) + 1
+            for x in node.args:
+                if x.node.shape == node.shape and waiting.get(x.node, 0) < behind:
+                    waiting[x.node] = behind
 
     def append(self, step: Step) -> None:
         """Append what is a step by itself."""
