@@ -113,35 +113,18 @@ def _half_rest(x: Any, y: Any) -> Any:
     return _half_divmod(x, y)[1]
 
 
-def _divisions(run: Any, **by_kind: Any) -> Direct:
-    """With a function of floats of two bytes, of those that the CPU has in vectors."""
-    e, w = [run if dtype in IN_VECTORS else None for dtype in (FLOAT16, BFLOAT16)]
-    return elementwise(e=e, w_own=w, **by_kind)
-
-
 def as_bytes(function: Any) -> Any:
     """Of booleans, which become integers, whose results of 0 and 1 a byte holds."""
     return lambda *xs: function(*[x.view(np.int8) for x in xs])
 
 
-floor_divide = _divisions(
-    _half_quotient,
-    f=of_float32("floor_divide", _floor_divide),
-    i=_whole_quotient,
-    u=_whole_quotient,
-    b=as_bytes(_whole_quotient),
-)
-remainder = _divisions(
-    _half_rest,
-    f=of_float32("remainder", _remainder),
-    i=np.remainder,
-    u=np.remainder,
-    b=as_bytes(np.remainder),
-)
-divmod = _divisions(
-    _half_divmod,
-    f=of_float32("divmod", _divmod),
-    i=_integer_divmod,
-    u=_integer_divmod,
-    b=as_bytes(_integer_divmod),
-)
+def _division(name: str, half: Any, wide: Any, whole: Any) -> Direct:
+    """Of floats of two bytes, where the CPU has them in vectors, of wide ones and of integers."""
+    e, w = [half if dtype in IN_VECTORS else None for dtype in (FLOAT16, BFLOAT16)]
+    wide = of_float32(name, wide)
+    return elementwise(e=e, w_own=w, f=wide, i=whole, u=whole, b=as_bytes(whole))
+
+
+floor_divide = _division("floor_divide", _half_quotient, _floor_divide, _whole_quotient)
+remainder = _division("remainder", _half_rest, _remainder, np.remainder)
+divmod = _division("divmod", _half_divmod, _divmod, _integer_divmod)

@@ -74,6 +74,14 @@ def flat(loops: Sequence[Loop]) -> list[int]:
     return words
 
 
+def element_at(k: Any, x: Value, axis: int, i: int) -> Value:
+    """x[..., i : i + 1, ...]."""
+    start = [i if d == axis else 0 for d in range(x.ndim)]
+    limit = [i + 1 if d == axis else n for d, n in enumerate(x.shape)]
+    found: Value = k.slice(x, start, limit, [1] * x.ndim)
+    return found
+
+
 def name_of(x: Value) -> str:
     """The dtype of a value's elements in kernels."""
     return NAMES[x.node.dtype]

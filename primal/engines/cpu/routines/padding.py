@@ -19,7 +19,7 @@ from primal.engines.cpu.graph import (
 from primal.engines.cpu.plan.around import is_made, number_padded, padded_around, padded_row
 from primal.engines.cpu.plan.partial import is_light
 from primal.engines.cpu.routines import gaps, turns
-from primal.engines.cpu.routines.moves import bytes_of, flat, held, merged, run_of
+from primal.engines.cpu.routines.moves import bytes_of, element_at, flat, held, merged, run_of
 from primal.engines.cpu.routines.pieces import CLOSE, close_of, concatenate
 from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Script, copying
 from primal.ir.avals import Aval
@@ -194,9 +194,8 @@ def _columns(k: Any, x: Value, value: Value, edges: tuple[int, int, int]) -> Val
     columns = []
     for j in range(low + high + n + (n - 1) * between):
         i, gap = divmod(j - low, between + 1)
-        start, limit = [0] * d + [i], [*x.shape[:d], i + 1]
         is_edge = gap or not 0 <= i < n
-        columns.append(edge if is_edge else k.slice(x, start, limit, (1,) * x.ndim))
+        columns.append(edge if is_edge else element_at(k, x, d, i))
     out = concatenate(k, columns, d)
     if is_zero(value) and min(low, high) >= 0 == between and out.is_node:
         k.padded[out.node] = (d, [(low, low + n, x)], True)

@@ -19,8 +19,8 @@ from primal.engines.cpu.functions.fading import Times, fading
 from primal.engines.cpu.functions.floats import Floats
 from primal.engines.cpu.graph import Value, is_narrow, size_of
 from primal.engines.cpu.lanes import constant, emit, select
-from primal.engines.cpu.routines.moves import ROUND, held, name_of
-from primal.engines.cpu.routines.scans import element_at, has_few
+from primal.engines.cpu.routines.moves import ROUND, element_at, held, name_of
+from primal.engines.cpu.routines.scans import has_few
 from primal.engines.cpu.script import (
     Int,
     Place,

@@ -17,7 +17,7 @@ from primal.engines.cpu.functions.fading import Times, fading
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.lanes import NARROW, across, compare, constant, emit, select
 from primal.engines.cpu.monoids import accumulator, identity
-from primal.engines.cpu.routines.moves import BLOCK, held, name_of
+from primal.engines.cpu.routines.moves import BLOCK, element_at, held, name_of
 from primal.engines.cpu.routines.orders import bits_of, key_of
 from primal.engines.cpu.routines.pieces import CLOSE
 from primal.engines.cpu.script import (
@@ -505,14 +505,6 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
         units=outer, cost=pieces * 3 if pieces > 1 else n // 8 + 5, name="argmax",
     )  # fmt: skip
     return out
-
-
-def element_at(k: Any, x: Value, axis: int, i: int) -> Value:
-    """x[..., i : i + 1, ...]."""
-    start = [i if d == axis else 0 for d in range(x.ndim)]
-    limit = [i + 1 if d == axis else n for d, n in enumerate(x.shape)]
-    found: Value = k.slice(x, start, limit, [1] * x.ndim)
-    return found
 
 
 def _cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:

@@ -29,6 +29,7 @@ from primal.engines.cpu.routines.moves import (
     REGISTER,
     SHARED,
     bytes_of,
+    element_at,
     flat,
     held,
     index_name,
@@ -260,12 +261,8 @@ def _chosen(
         return None
     if any(abs(x.steps()[d]) * x.node.dtype.itemsize > REGISTER for x in arrays):
         return None
-    cases, made = [], []
-    for x in arrays:
-        for i in range(x.shape[d]):
-            first, limit = [0] * x.ndim, list(x.shape)
-            first[d], limit[d] = i, i + 1
-            cases.append(k.slice(x, first, limit, (1,) * x.ndim))
+    cases = [element_at(k, x, d, i) for x in arrays for i in range(x.shape[d])]
+    made = []
     before = [k.binary("le", start, k.literal(i, start.dtype)) for i in range(count - sizes[d])]
     for j in range(sizes[d]):
         found = cases[j + len(before)]
