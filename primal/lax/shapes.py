@@ -230,12 +230,12 @@ def slice(
     >>> lax.slice(jnp.arange(5), (1,), (4,))
     Array([1, 2, 3], dtype=int32)
     """
-    starts = canonical_shape(start_indices, "slice")
+    starts = static_ints("slice start_indices", start_indices)
     steps = None if strides is None else static_ints("slice strides", strides)
     return _ops.slice(
         operand,
         start_indices=starts,
-        limit_indices=canonical_shape(limit_indices, "slice"),
+        limit_indices=static_ints("slice limit_indices", limit_indices),
         strides=None if steps == (1,) * len(starts) else steps,
     )
 

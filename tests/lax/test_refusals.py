@@ -182,6 +182,8 @@ WORDS: dict[str, tuple[type[Exception], Any]] = {
         ValueError, lambda: lax.pad(V, 0.0, [(-2, -2, 0)])),
     "limit_indices must be less than or equal to operand shape": (
         TypeError, lambda: lax.slice(V, (0,), (4,))),
+    "start_indices must have every element be nonnegative": (
+        TypeError, lambda: lax.slice(V, (-1,), (2,))),
     "lhs batch dimensions to be distinct": (
         TypeError, lambda: lax.dot_general(M, M, (((), ()), ((0, 0), (0, 1))))),
     "offset_dims in gather op must be sorted": (
