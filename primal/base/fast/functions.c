@@ -86,6 +86,21 @@ static void some_floats(void *what, npy_intp unit) {
         f->function(f->x + at, f->out + at, end - at < SOME ? end - at : SOME, f->near, f->far);
 }
 
+typedef double OfRight(double y, const double *near, const double *far);
+
+/* A function at x, or at 1 - x of negative numbers; whether there are any. */
+static inline __attribute__((always_inline)) int to_the_right(const float *x, double *level,
+                                                              npy_intp n, const double *near,
+                                                              const double *far, OfRight *right) {
+    int left = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        const double v = x[i], size = fabs(v);
+        level[i] = right(either(v < 0, 1 + size, size), near, far);
+        left |= v < 0;
+    }
+    return left;
+}
+
 #define HALF_LOG_2PI 0.91893853320467274178
 enum { NEXT_TO_TWO = 20, STIRLING = 9, UPWARDS = 8 };
 
@@ -111,13 +126,7 @@ static inline __attribute__((always_inline)) double right_lgamma(double y, const
 WIDEST static void lgamma_of(const float *x, float *out, npy_intp n, const double *near,
                              const double *far) {
     double level[SOME];
-    int left = 0;
-    for (npy_intp i = 0; i < n; i++) {
-        const double v = x[i], size = fabs(v);
-        level[i] = right_lgamma(either(v < 0, 1 + size, size), near, far);
-        left |= v < 0;
-    }
-    if (left)
+    if (to_the_right(x, level, n, near, far, right_lgamma))
         for (npy_intp i = 0; i < n; i++) {
             const double v = x[i], r = apart(v);
             const double across = log_of(fabs(r * sin_pi_over(r)));
@@ -155,13 +164,7 @@ static inline __attribute__((always_inline)) double right_psi(double y, const do
 WIDEST static void psi_of(const float *x, float *out, npy_intp n, const double *near,
                           const double *far) {
     double level[SOME];
-    int left = 0;
-    for (npy_intp i = 0; i < n; i++) {
-        const double v = x[i], size = fabs(v);
-        level[i] = right_psi(either(v < 0, 1 + size, size), near, far);
-        left |= v < 0;
-    }
-    if (left)
+    if (to_the_right(x, level, n, near, far, right_psi))
         for (npy_intp i = 0; i < n; i++) {
             const double v = x[i], r = apart(v);
             const double mirrored = level[i] - 3.141592653589793 * cos_pi(r) / (r * sin_pi_over(r));
@@ -213,7 +216,7 @@ WIDEST static void bessel_1(const float *x, float *out, npy_intp n, const double
     bessel_of(x, out, n, row, 1);
 }
 
-WIDEST static void lengths(const float *x, const float *y, float *out, npy_intp n) {
+WIDEST static void hypotenuses(const float *x, const float *y, float *out, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) {
         const double a = x[i], b = y[i], square = a * a + b * b;
         const double found = square * inverse_root(square);
@@ -265,7 +268,7 @@ static void scattered(const float *from, char *to, npy_intp step, npy_intp n) {
         }                                                                                          \
     }
 
-ROWS_OF_TWO(hypot_rows, lengths)
+ROWS_OF_TWO(hypot_rows, hypotenuses)
 ROWS_OF_TWO(nextafter_rows, neighbours)
 
 /* f(x, row, ...): x as float32, rows of as many coefficients in float64, lowest power first. */
