@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 import warnings
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal.base.native import extension
 from primal.numpy import remembered
 
 A = jnp.array([1.5, -2.0, 0.25, 7.0, -0.0, np.inf, np.nan, -3.5])
@@ -331,3 +334,21 @@ def test_repeated_numbers_of_narrow_floats(dtype: str) -> None:
     for _ in range(3):
         out = got(x)
     assert out.host.strides == (0, 0)
+
+
+def test_what_looks_for_functions_finds_them() -> None:
+    """Whatever skips its decisions is a function to `inspect` and all that asks as it does."""
+    listed = dict(inspect.getmembers(primal.random, inspect.isfunction))
+    assert {"randint", "normal", "gamma", "split", "choice"} <= set(listed)
+    for fun in (jnp.where, jnp.concatenate, primal.random.randint, primal.scipy.linalg.solve):
+        assert isinstance(fun, types.FunctionType)
+        assert isinstance(fun.__code__, types.CodeType)
+
+
+@pytest.mark.skipif(extension is None, reason="without the extension it is a function around one")
+def test_what_is_remembered_passes_for_what_was_written() -> None:
+    for fun in (jnp.where, jnp.concatenate, primal.random.randint, primal.scipy.linalg.solve):
+        assert fun.__module__ == fun.__globals__["__name__"]
+        assert repr(fun).startswith(f"<function {fun.__name__} at ")
+    assert inspect.getfullargspec(jnp.where).args == ["condition", "x", "y"]
+    assert isinstance(primal.nn.relu, primal.custom_jvp)

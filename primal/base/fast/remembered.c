@@ -236,7 +236,21 @@ static void remembered_dealloc(Remembered *self) {
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyObject *remembered_repr(Remembered *self) { return PyObject_Repr(self->fun); }
+/* The function as it was written; `fun` is what was made of it. */
+static PyObject *remembered_wrapped(Remembered *self) {
+    PyObject *wrapped = PyObject_GetAttrString((PyObject *)self, "__wrapped__");
+    if (wrapped != NULL)
+        return wrapped;
+    PyErr_Clear();
+    return Py_NewRef(self->fun);
+}
+
+static PyObject *remembered_repr(Remembered *self) {
+    PyObject *wrapped = remembered_wrapped(self);
+    PyObject *text = PyObject_Repr(wrapped);
+    Py_DECREF(wrapped);
+    return text;
+}
 
 /* Pickled and copied as functions are: by name. */
 static PyObject *remembered_reduce(PyObject *self, PyObject *none) {
@@ -248,8 +262,29 @@ static PyMethodDef remembered_methods[] = {
     {NULL},
 };
 
+/* What looks for functions, as `inspect.isfunction`, finds one, as it does without the extension. */
+static PyObject *remembered_class(PyObject *self, void *none) {
+    PyObject *wrapped = remembered_wrapped((Remembered *)self);
+    PyObject *type = Py_NewRef((PyObject *)Py_TYPE(wrapped));
+    Py_DECREF(wrapped);
+    return type;
+}
+
+static PyObject *remembered_part(PyObject *self, void *name) {
+    PyObject *wrapped = remembered_wrapped((Remembered *)self);
+    PyObject *part = PyObject_GetAttrString(wrapped, name);
+    Py_DECREF(wrapped);
+    return part;
+}
+
 static PyGetSetDef remembered_members[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__class__", remembered_class, NULL, NULL, NULL},
+    {"__code__", remembered_part, NULL, NULL, "__code__"},
+    {"__globals__", remembered_part, NULL, NULL, "__globals__"},
+    {"__closure__", remembered_part, NULL, NULL, "__closure__"},
+    {"__defaults__", remembered_part, NULL, NULL, "__defaults__"},
+    {"__kwdefaults__", remembered_part, NULL, NULL, "__kwdefaults__"},
     {NULL},
 };
 
