@@ -156,7 +156,7 @@ def checkify(
     """
     if not callable(f):
         raise TypeError(f"[checkify] expected a function, got {f!r}.")
-    unknown = [e for e in errors if e not in _NAMES] if hasattr(errors, "__iter__") else [errors]
+    unknown = [e for e in errors if e not in _NAMES] if np.iterable(errors) else [errors]
     if unknown:
         raise ValueError(
             "[checkify] expected sets of checks, such as checkify.all_checks, got "

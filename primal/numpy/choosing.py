@@ -32,7 +32,7 @@ from primal.numpy.reductions import check_out
 from primal.numpy.remembered import remembered, remembered_as
 from primal.numpy.ufuncs import as_bool
 from primal.ops import elementwise as ops
-from primal.ops.types import check_sequence, static_int
+from primal.ops.types import check_sequence, iterates, static_int
 from primal.runtime.refusals import in_words
 
 
@@ -300,7 +300,7 @@ def choose(
     """
     check_out("choose", out)
     index = operand("choose", a)
-    if not hasattr(choices, "__iter__"):
+    if not iterates(choices):
         check_sequence("choose", "arrays to choose from", choices)
     if not dtypes.issubdtype(index.aval.dtype, np.integer):
         raise ValueError("`a` array must be integer typed")

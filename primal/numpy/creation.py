@@ -31,7 +31,7 @@ from primal.numpy.remembered import remembered, remembered_but_wide
 from primal.ops import elementwise as ops
 from primal.ops.elementwise.convert import number_as, whole_as
 from primal.ops.spread import broadcast_in_dim
-from primal.ops.types import static_int
+from primal.ops.types import iterates, static_int
 from primal.runtime import devices, guards, watch
 from primal.runtime.array import ArrayImpl
 from primal.runtime.dlpack_codes import to_numpy
@@ -44,8 +44,7 @@ Shape = Any  # an int or a sequence of ints
 def as_shape(shape: Any) -> tuple[int, ...]:
     """A shape given as one integer or as a sequence; TypeError for traced or negative sizes."""
     if not isinstance(shape, tuple | list):
-        single = not hasattr(shape, "__iter__") or getattr(shape, "ndim", None) == 0
-        shape = (shape,) if single else tuple(shape)
+        shape = tuple(shape) if iterates(shape) else (shape,)
     try:
         return canonical_shape(shape)
     except ValueError as error:

@@ -31,7 +31,7 @@ from primal.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims,
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.spread import broadcast_in_dim
-from primal.ops.types import axes_given, static, static_int, static_whole
+from primal.ops.types import axes_given, iterates, static, static_int, static_whole
 from primal.ops.window.cumulative import cumsum
 
 
@@ -45,7 +45,7 @@ def _sequence(name: str, arrays: Any, verb: str) -> list[Any]:
         rows = whole.aval.shape[0]
         out = [shape_ops.squeeze(part(whole, 0, i, i + 1), dimensions=(0,)) for i in range(rows)]
     else:
-        if not hasattr(arrays, "__iter__"):
+        if not iterates(arrays):
             raise TypeError(f"[{name}] expected a sequence of arrays, got {type(arrays)}.")
         out = list(arrays)
     if not out:

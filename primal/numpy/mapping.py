@@ -22,6 +22,7 @@ from primal.numpy.promotion import (
 from primal.numpy.reductions import as_axis
 from primal.numpy.remembered import remembered
 from primal.numpy.shapes import expand_dims, squeeze
+from primal.ops.types import iterates
 from primal.runtime.refusals import in_words
 from primal.transforms.batch import Axis, batch_flat, materialize
 
@@ -244,7 +245,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
     """
     check_arraylike("apply_over_axes", a)
     x = array_operand("apply_over_axes", a)
-    if not hasattr(axes, "__iter__") or not callable(func):
+    if not iterates(axes) or not callable(func):
         raise TypeError(
             f"[apply_over_axes] expected a function and a sequence of axes, got {func!r} and "
             f"{axes!r}."

@@ -30,6 +30,7 @@ from primal.numpy.promotion import BOOL
 from primal.numpy.remembered import remembered_as
 from primal.ops import elementwise as ops
 from primal.ops.choose import bitcast_convert_type
+from primal.ops.types import iterates
 
 choosing = Later("primal.numpy.choosing")
 cumulative = Later("primal.numpy.cumulative")
@@ -103,11 +104,7 @@ def _transpose(self: Array, *args: Any) -> Array:
     """The axes in another order, given as one tuple or as several axes; reversed by default."""
     if not args or args == (None,):
         return shapes.transpose(self)
-    return shapes.transpose(self, args[0] if len(args) == 1 and _is_sequence(args[0]) else args)
-
-
-def _is_sequence(x: Any) -> bool:
-    return hasattr(x, "__iter__")
+    return shapes.transpose(self, args[0] if len(args) == 1 and iterates(args[0]) else args)
 
 
 def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:

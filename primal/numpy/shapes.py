@@ -21,7 +21,6 @@ from primal.numpy.promotion import (
     broadcast_shapes,
     convert,
     from_literal,
-    is_arraylike,
     operand,
     to_shape,
     warn_of_parts,
@@ -33,7 +32,14 @@ from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
 from primal.ops.index.dynamic import dynamic_slice
 from primal.ops.spread import broadcast_in_dim
-from primal.ops.types import axes_given, canonical_axes, static_count, static_int, static_ints
+from primal.ops.types import (
+    axes_given,
+    canonical_axes,
+    iterates,
+    static_count,
+    static_int,
+    static_ints,
+)
 from primal.runtime.refusals import in_words
 
 
@@ -85,10 +91,8 @@ def size(a: Any, axis: Any = None) -> int:
 
 def completed_shape(name: str, have: tuple[int, ...], wanted: Any) -> tuple[int, ...]:
     """The target of a reshape, its one -1 filled in."""
-    if isinstance(wanted, Array) and wanted.ndim == 0:
-        wanted = (wanted,)
     if not isinstance(wanted, tuple | list):
-        wanted = (wanted,) if not hasattr(wanted, "__iter__") else tuple(wanted)
+        wanted = tuple(wanted) if iterates(wanted) else (wanted,)
     unknown = [i for i, n in enumerate(wanted) if type(n) is int and n == -1]
     if not unknown:
         unknown = [i for i, n in enumerate(wanted) if not hasattr(n, "aval") and n == -1]
@@ -563,6 +567,4 @@ def iterable(y: Any) -> bool:
     >>> jnp.iterable(jnp.arange(3)), jnp.iterable(1)
     (True, False)
     """
-    if is_arraylike(y) and hasattr(y, "aval"):
-        return y.aval.ndim > 0
-    return hasattr(y, "__iter__")
+    return iterates(y)

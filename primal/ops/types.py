@@ -209,6 +209,13 @@ def check_sequence(name: str, what: str, given: Any) -> None:
         raise TypeError(f"[{name}] expected a sequence of {what}, got {given!r}.")
 
 
+def iterates(given: Any) -> bool:
+    """Whether it has items to go through: arrays have some where they have axes, and a class of the
+    user's may have no more than `__len__` and `__getitem__`."""
+    aval = getattr(given, "aval", None)
+    return np.iterable(given) if aval is None else aval.ndim > 0
+
+
 def counted_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from 0, as those of XLA's operations; ValueError for negative ones too."""
     for a in static_ints(f"{name} axis", axes):

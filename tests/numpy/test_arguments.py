@@ -158,3 +158,31 @@ def test_numbers_drawn_between_weak_ends_are_weak(ends: tuple[Any, Any]) -> None
     draw = primal.lax.rng_uniform
     for out in (draw(*ends, (2,)), primal.jit(lambda: draw(*ends, (2,)))()):
         assert out.weak_type == weak and out.shape == (2,)
+
+
+class _Rows:
+    """A sequence of the user's, who wrote no more than Python asks for."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.items[i]
+
+
+def test_sequences_that_have_lengths_and_items_alone() -> None:
+    a, b = jnp.arange(3.0), jnp.ones(3)
+    for name in ("concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"):
+        for run in (lambda f, x: f(x), lambda f, x: primal.jit(lambda: f(x))()):
+            np.testing.assert_array_equal(
+                run(getattr(jnp, name), _Rows(a, b)), getattr(np, name)([a, b])
+            )
+    assert jnp.zeros(_Rows(2, 3)).shape == (2, 3)
+    assert jnp.zeros((2, 3)).transpose(_Rows(1, 0)).shape == (3, 2)
+    assert jnp.zeros((2, 3)).reshape(_Rows(3, 2)).shape == (3, 2)
+    np.testing.assert_array_equal(jnp.choose(jnp.array([1, 0, 1]), _Rows(a, b)), [1, 1, 1])
+    assert float(jnp.linalg.multi_dot(x for x in (a, b))) == 3.0
+    assert jnp.iterable(_Rows()) and jnp.iterable(a) and not jnp.iterable(np.array(1.0))

@@ -33,6 +33,7 @@ from primal.ir.jaxpr import ClosedJaxpr, Var
 from primal.ir.trace import Array, Arrays, aval_of
 from primal.ops.choose import clamp, convert_element_type
 from primal.ops.elementwise import ne
+from primal.ops.types import iterates
 from primal.runtime import watch
 from primal.runtime.program_refs import settle_refs, values_of
 
@@ -169,7 +170,7 @@ def switch(
     Array(30., dtype=float32, weak_type=True)
     """
     if not isinstance(branches, Sequence):
-        branches = list(branches) if hasattr(branches, "__iter__") else branches
+        branches = list(branches) if iterates(branches) else branches
     if not isinstance(branches, Sequence) or not all(callable(f) for f in branches):
         raise TypeError(f"[switch] expected a sequence of functions as branches, got {branches!r}.")
     if not branches:

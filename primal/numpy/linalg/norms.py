@@ -234,6 +234,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
     >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)])
     Array([12., 12.], dtype=float32)
     """
+    arrays = list(arrays)
     check_arraylike("jnp.linalg.multi_dot", *arrays)
     items = [array_operand("multi_dot", x, i) for i, x in enumerate(arrays)]
     if len(items) < 2:
