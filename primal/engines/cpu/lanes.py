@@ -276,25 +276,34 @@ def _divisor(c: Code, dtype: str, y: str, zero: str) -> str:
     return select(c, dtype, compare(c, "eq", dtype, safe, constant(c, dtype, -1)), one, safe)
 
 
+def is_extremum(monoid: str, dtype: str) -> bool:
+    """Whether it is the greatest or least of floats, where NaN may be asked for apart."""
+    return dtype[0] == "f" and monoid in ("maximum", "minimum")
+
+
 def _extremum(word: str) -> Callable[..., str]:
     def write(c: Code, dtype: str, x: str, y: str) -> str:
         if dtype == "b1":
             return c.new(f"{'or' if word == 'gt' else 'and'} {c.vec('i1')} {x}, {y}")
         if dtype[0] == "f":
-            return _extremum_of_floats(c, word, dtype, x, y)
+            monoid = "maximum" if word == "gt" else "minimum"
+            out = extremum_of_numbers(c, monoid, dtype, x, y)
+            missing = c.new(f"fcmp uno {c.vec(SCALAR[dtype])} {x}, {y}")
+            return select(c, dtype, missing, constant(c, dtype, float("nan")), out)
         return select(c, dtype, compare(c, word, dtype, x, y), x, y)
 
     return write
 
 
-def _extremum_of_floats(c: Code, word: str, dtype: str, x: str, y: str) -> str:
-    """The greater or the lesser; -0 is below 0, and NaN wins.
+def extremum_of_numbers(c: Code, monoid: str, dtype: str, x: str, y: str) -> str:
+    """The greater or the lesser of floats, where both are numbers; -0 is below 0.
 
     A comparison knows one zero. AVX-512 has an instruction that knows both, and of a number and a
     NaN returns the number, so it takes as many as a comparison would. Else both orders of the
     operands are compared, which differ where zeros meet, and the bits of the two put together.
     """
     t, bits = c.vec(SCALAR[dtype]), 8 * int(dtype[1:])
+    word = "gt" if monoid == "maximum" else "lt"
     if c.module.width == 64 and (size := c.lanes * bits) in (128, 256, 512):
         name = f"llvm.x86.avx512.mask.range.p{'s' if bits == 32 else 'd'}.{size}"
         how, mask = "5" if word == "gt" else "4", (f"i{max(c.lanes, 8)}", "-1")
@@ -308,8 +317,7 @@ def _extremum_of_floats(c: Code, word: str, dtype: str, x: str, y: str) -> str:
             both.append(c.new(f"bitcast {t} {found} to {it}"))
         signs = c.new(f"{'and' if word == 'gt' else 'or'} {it} {both[0]}, {both[1]}")
         out = c.new(f"bitcast {it} {signs} to {t}")
-    missing = c.new(f"fcmp uno {t} {x}, {y}")
-    return select(c, dtype, missing, constant(c, dtype, float("nan")), out)
+    return out
 
 
 def _logic(op: str) -> Callable[..., str]:
@@ -514,20 +522,33 @@ def combined(c: Code, word: str, dtype: str, x: str, y: str) -> str:
 
 
 def across(c: Code, monoid: str, dtype: str, total: str) -> str:
-    """The lanes of a vector combined, in halves."""
+    """The lanes of a vector combined, in halves.
+
+    Of floats' extrema whether a lane is NaN is asked once, and what fills no register lies there
+    twice: short rows took a third more time (what LLVM knows by the halves, as of bits, is left).
+    """
     lanes, scalar = c.lanes, SCALAR[dtype]
-    while c.lanes > 1:
-        t, half = c.vec(scalar), c.lanes // 2
+    extremum = is_extremum(monoid, dtype)
+    apart, out = lanes, total
+    while apart > 1:
+        t, apart = c.vec(scalar), apart // 2
+        kept = max(apart, min(c.lanes, 16 // itemsize(dtype))) if extremum else apart
         parts = []
-        for start in (0, half):
-            chosen = ", ".join([f"i32 {start + i}" for i in range(half)])
-            parts.append(
-                c.new(f"shufflevector {t} {total}, {t} poison, <{half} x i32> <{chosen}>")
-            )
-        c.lanes = half
-        total = emit(c, COMBINE[monoid], [dtype, dtype], dtype, parts)
-    out = c.new(f"extractelement {c.vec(scalar)} {total}, i64 0")
+        for start in (0, apart):
+            chosen = ", ".join([f"i32 {(start + i) % (2 * apart)}" for i in range(kept)])
+            parts.append(c.new(f"shufflevector {t} {out}, {t} poison, <{kept} x i32> <{chosen}>"))
+        c.lanes = kept
+        if extremum:
+            out = extremum_of_numbers(c, monoid, dtype, *parts)
+        else:
+            out = emit(c, COMBINE[monoid], [dtype, dtype], dtype, parts)
+    out = c.new(f"extractelement {c.vec(scalar)} {out}, i64 0")
     c.lanes = lanes
+    if extremum and lanes > 1:
+        missing = compare(c, "ne", dtype, total, total)
+        bits = c.new(f"bitcast {c.vec('i1')} {missing} to i{lanes}")
+        none = c.new(f"icmp eq i{lanes} {bits}, 0")
+        out = c.new(f"select i1 {none}, {scalar} {out}, {scalar} 0x7FF8000000000000")
     return out
 
 

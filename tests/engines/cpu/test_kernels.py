@@ -248,6 +248,28 @@ def test_nan_and_infinities_in_reductions(axes: tuple[int, ...]) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extrema_of_rows_know_nan_and_both_zeros(dtype: str) -> None:
+    """NaN of either sign wins, and -0 is below 0, in rows around whole vectors."""
+    drawn = np.random.default_rng(0)
+    some = [np.nan, -np.nan, 0.0, -0.0, -np.inf, -1.0, np.inf, 1.0]
+    for n in (13, 16, 17, 33, 100):
+        x = np.concatenate([drawn.choice(some[at : at + 4], (30, n)) for at in (0, 1, 2, 4)])
+        x = x.astype(dtype)
+        made = built(lambda x: [f(x, axes=(1,)) for f in (reduce.reduce_max, reduce.reduce_min)], x)
+        for got, best in zip(made.execute([x]), (max, min), strict=True):
+            want = np.array([best(row, key=lambda v: (v, not np.signbit(v))) for row in x])
+            want[np.isnan(x).any(1)] = np.nan
+            np.testing.assert_array_equal(got, want)
+            known = ~np.isnan(want)
+            np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
+    x = np.zeros((4, 3, 17), dtype)
+    x[0, 1, 2] = x[2, 2, 16] = np.nan
+    made = built(lambda x: [f(x, axes=(2, 0)) for f in (reduce.reduce_max, reduce.reduce_min)], x)
+    for got in made.execute([x]):
+        np.testing.assert_array_equal(got, [0, np.nan, np.nan])
+
+
 @pytest.mark.parametrize("shape", [(1_000_003,), (1000, 1001), (100_000, 3)])
 def test_sums_of_many_floats_keep_their_digits(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).random(shape, np.float32)
@@ -418,6 +440,8 @@ def test_lesser_cpus(
     monkeypatch.setattr(objects, "_known", {})
     for dtype in ("float32", "float64", "int8", "bool", "uint16"):
         x, _ = guarded(ramp(37, 5, dtype=dtype))
+        if x.dtype.kind == "f":
+            x[3, 2] = np.nan
         agree(
             lambda x: [
                 e.max(x, rev(x, dimensions=(0, 1))),

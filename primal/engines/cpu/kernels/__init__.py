@@ -33,7 +33,14 @@ from primal.engines.cpu.kernels.parts import Parts
 from primal.engines.cpu.kernels.strips import strips
 from primal.engines.cpu.kernels.totals import reduce_row
 from primal.engines.cpu.kernels.whole import Whole, is_whole, overlapping
-from primal.engines.cpu.lanes import COMBINE, constant, emit
+from primal.engines.cpu.lanes import (
+    COMBINE,
+    compare,
+    constant,
+    emit,
+    extremum_of_numbers,
+    is_extremum,
+)
 from primal.engines.cpu.monoids import accumulator, identity
 
 HEADER = 6
@@ -536,9 +543,20 @@ class Writer:
 
     def combined(self, totals: list[str], values: list[str], mask: str | None) -> list[str]:
         """The accumulators with one more vector each; unmasked lanes add nothing."""
+        found = [(m, self.dtypes[ref], values[ref]) for m, ref, _ in self.spec.reductions]
+        return self.joined(found, totals, mask)
+
+    def joined(
+        self, reduced: Sequence[tuple[str, str, str]], totals: list[str], mask: str | None
+    ) -> list[str]:
+        """As `combined`, of (monoid, dtype, value) each.
+
+        Behind the totals may stand in which lanes of floats' extrema there was a NaN (`along_row`).
+        """
         c, out = self.c, []
-        for (monoid, ref, _), total in zip(self.spec.reductions, totals, strict=True):
-            dtype, value = self.dtypes[ref], values[ref]
+        met, apart = iter(totals[len(reduced) :]), len(totals) > len(reduced)
+        lanes = []
+        for (monoid, dtype, value), total in zip(reduced, totals, strict=False):
             wide = accumulator(monoid, dtype)
             if wide != dtype:
                 value = emit(c, "convert", [dtype], wide, [value])
@@ -546,8 +564,13 @@ class Writer:
                 t = c.vec(SCALAR[wide])
                 none = constant(c, wide, identity(monoid, wide))
                 value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
-            out.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
-        return out
+            if apart and is_extremum(monoid, wide):
+                out.append(extremum_of_numbers(c, monoid, wide, total, value))
+                missing = compare(c, "ne", wide, value, value)
+                lanes.append(c.new(f"or {c.vec('i1')} {next(met)}, {missing}"))
+            else:
+                out.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
+        return out + lanes
 
     def monoids(self) -> list[tuple[str, str]]:
         """(monoid, dtype) of each accumulator."""

@@ -26,7 +26,7 @@ from primal.engines.cpu.kernels import Writer, is_light
 from primal.engines.cpu.kernels.row_runs import Runs
 from primal.engines.cpu.kernels.strips import along_row, strips
 from primal.engines.cpu.kernels.turned_rows import SIDE, turn
-from primal.engines.cpu.lanes import COMBINE, across, constant, emit, narrowed, store_scalar
+from primal.engines.cpu.lanes import across, constant, emit, narrowed, store_scalar
 from primal.engines.cpu.monoids import accumulator, identity
 
 SCALAR_ROOM = 16
@@ -427,17 +427,8 @@ class _Rows(Writer):
                     self.put_by(n, here[n], places[offset + k], i, mask)
                 elif n in mine:
                     self.store(self.dtypes[n], here[n], places[offset + k], i, mask)
-            results = []
-            for (monoid, r), wide, total in zip(sums, wides, totals, strict=True):
-                dtype, value = self.dtypes[r], here[r]
-                if wide != dtype:
-                    value = emit(c, "convert", [dtype], wide, [value])
-                if mask is not None and not spec.column:
-                    t = c.vec(SCALAR[wide])
-                    none = constant(c, wide, identity(monoid, wide))
-                    value = c.new(f"select {c.vec('i1')} {mask}, {t} {value}, {t} {none}")
-                results.append(emit(c, COMBINE[monoid], [wide, wide], wide, [total, value]))
-            return results
+            reduced = [(m, self.dtypes[r], here[r]) for m, r in sums]
+            return self.joined(reduced, totals, None if spec.column else mask)
 
         def nest(d: int, places: list[str], totals: list[str]) -> list[str]:
             carried = [(t, v) for (t, _), v in zip(firsts, totals, strict=True)]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from primal.engines.cpu.code import SCALAR
-from primal.engines.cpu.lanes import COMBINE, constant, emit
+from primal.engines.cpu.lanes import (
+    COMBINE,
+    compare,
+    constant,
+    emit,
+    extremum_of_numbers,
+    is_extremum,
+    select,
+)
 from primal.engines.cpu.monoids import identity
 
-ACCUMULATORS = 2
-"""Of each reduction along rows."""
 Turn = Callable[[str, str | None, list[str]], list[str]]
 """(where a vector begins, its lanes or None for all, carried values) -> the next values."""
 
@@ -58,7 +65,9 @@ def along_row(
 ) -> list[str]:
     """`turn(i, mask, totals)` over vectors of [start, n), the last one masked; the totals.
 
-    Of light bodies accumulators take turns, for the next sum not to wait for this one.
+    Of light bodies accumulators take turns, for the next sum not to wait for this one. Extrema of
+    floats are those of numbers then: behind the totals `turn` is given, and returns, in which lanes
+    of each there was a NaN, so that no vector waits for that (30,000 rows of 20: 152 to 108 µs).
     """
     c, count = w.c, len(firsts)
     if not w.light:
@@ -67,15 +76,24 @@ def along_row(
         (c.vec(SCALAR[dtype]), constant(c, dtype, identity(monoid, dtype)))
         for monoid, dtype in monoids
     ]
-    totals = strips(
-        w, start, n, [*firsts, *spare * (ACCUMULATORS - 1)],
-        lambda i, mask, now: [*now[count:], *turn(i, mask, now[:count])], size,
-    )  # fmt: skip
-    for _ in range(1, ACCUMULATORS):
-        split = len(totals) - count
-        totals, more = totals[:split], totals[split:]
-        totals[:count] = [
-            emit(c, COMBINE[m], [dtype, dtype], dtype, [x, y])
-            for (m, dtype), x, y in zip(monoids, totals, more, strict=False)
-        ]
+    apart = [k for k, kind in enumerate(monoids) if is_extremum(*kind)]
+    before = [
+        (c.vec("i1"), compare(c, "ne", monoids[k][1], firsts[k][1], firsts[k][1])) for k in apart
+    ]
+
+    def turns(i: str, mask: str | None, now: list[str]) -> list[str]:
+        made = turn(i, mask, [*now[:count], *now[2 * count :]])
+        return [*now[count : 2 * count], *made]
+
+    both = strips(w, start, n, [*firsts, *spare, *before], turns, size)
+    met = dict(zip(apart, both[2 * count :], strict=True))
+    totals = []
+    for k, (monoid, dtype) in enumerate(monoids):
+        pair = both[k], both[count + k]
+        if k in met:
+            total = extremum_of_numbers(c, monoid, dtype, *pair)
+            total = select(c, dtype, met[k], constant(c, dtype, math.nan), total)
+        else:
+            total = emit(c, COMBINE[monoid], [dtype, dtype], dtype, list(pair))
+        totals.append(total)
     return totals
