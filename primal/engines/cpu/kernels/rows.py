@@ -22,7 +22,7 @@ from primal.base.structures import structure
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import LINE, SCALAR, Module
 from primal.engines.cpu.functions import in_line
-from primal.engines.cpu.kernels import Writer, is_light
+from primal.engines.cpu.kernels import Writer, is_light, lanes_of_totals
 from primal.engines.cpu.kernels.row_runs import Runs
 from primal.engines.cpu.kernels.strips import along_row, strips
 from primal.engines.cpu.kernels.turned_rows import SIDE, turn
@@ -119,6 +119,9 @@ class _Rows(Writer):
         self.rows = spec
         if spec.column:
             self.c.lanes = min(self.c.lanes, spec.most)
+        elif not spec.turned:
+            enough = lanes_of_totals(spec, spec.items, module.width)
+            self.c.lanes = min(self.c.lanes, enough)
         self.c.inline = in_line([i[0] for i in spec.items])
         self.first_item = len(spec.operands)
         self.first_reduction = self.first_item + len(spec.items)
