@@ -80,6 +80,9 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
         out = eqn.outvars[0] if eqn.outvars else None
         words.layout = outlook.orders.get(out)
         words.woven, words.unread = out in outlook.woven, out not in outlook.read
+        words.columns = out not in outlook.reduced and not any(
+            is_complex(v.aval.dtype) for v in (*eqn.invars, *eqn.outvars)
+        )
         x: Any = eqn.invars[0] if eqn.invars else None
         words.once = env[x].node if outlook.read[x] == 1 else None
         words.eqn = eqn

@@ -77,8 +77,9 @@ class Words(MatrixWords):
         """The first operand of what is being written, if nobody else reads it."""
         self.layout: Ints | None = None
         """The order in which all readers of what is being written want its dimensions."""
-        self.unread = self.woven = False
-        """Whether nobody reads the first result; only what `Outlook.woven` says does."""
+        self.unread = self.woven = self.columns = False
+        """Whether nobody reads the first result; only what `Outlook.woven` says does; neither what
+        `Outlook.reduced` says does, nor complex numbers are read or made."""
         self.eqn: Any = None
         self.path: tuple[str, ...] = ()
         """The equation being written, and in which parts of loops and branches it is."""
@@ -157,6 +158,8 @@ class Words(MatrixWords):
         stored = word in ("copy", "complex")
         if not stored:
             once = repeats.element(self, word, given, shape, dtype, attr)
+            if once is None and self.joined:
+                once = pieces.by_columns(self, word, given, shape, dtype, attr)
             if once is not None:
                 return once
         if not stored and self.layout is not None and len(self.layout) == len(shape):

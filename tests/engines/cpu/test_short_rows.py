@@ -18,7 +18,7 @@ from primal.ops.index.sort import argmax, argmin
 from primal.ops.reduce import reduce_max
 from primal.ops.shape import concatenate, transpose
 from primal.ops.spread import broadcast_in_dim, reduce_sum
-from tests.engines.cpu.lab import agree, built
+from tests.engines.cpu.lab import agree, built, kernels_used
 
 ROWS = [1, 2, 3, 5, 6, 7]
 
@@ -163,3 +163,27 @@ def test_short_rows_are_padded_in_registers(config: Any, dtype: str) -> None:
     zero = np.dtype(dtype).type(0)
     agree(lambda x: [lax.pad(x, zero, config), lax.pad(x * x, zero, config)], x)
     agree(lambda x: [lax.pad(x.T, zero, config[::-1]).T], x)
+
+
+@pytest.mark.parametrize("f", [lax.cumprod, lax.cummax, lax.cumsum])
+def test_what_goes_along_short_rows_and_its_slope_are_one_kernel(f: Any) -> None:
+    x = np.rint(drawn(2000, 3) / 4)
+    slope = primal.grad(lambda x: (f(x, 1) ** 2).sum())
+    assert kernels_used(agree(lambda x: [slope(x)], x, within=2)) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])
+def test_light_words_of_columns_that_were_put_together(dtype: str) -> None:
+    """Joints of several pieces, of parts of others, along other dimensions, and whose sums are
+    read."""
+    x, y = [np.rint(drawn(600, n)).astype(dtype) for n in (4, 2)]
+    z = np.arange(6).astype(dtype)
+
+    def f(x: Any, y: Any, z: Any) -> list[Any]:
+        a = jnp.concatenate([x, y], -1)
+        b = jnp.concatenate([a[:, 5:], a[:, :5]], -1)
+        c = jnp.stack([x, x[::-1]], 1).reshape(2, 300, 8)
+        return [a * b + z, b[:, 1:] - a[:, 1:], (a == b) & (b == z), (a * 2).sum(-1), c + c[::-1],
+                jnp.stack([x[:, 0], y[:, 0]], 1).T * 2, -a * b]  # fmt: skip
+
+    agree(f, x, y, z)

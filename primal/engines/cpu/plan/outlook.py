@@ -12,7 +12,7 @@ from typing import Any
 
 from primal.engines.cpu.plan.schedule import LIGHT
 from primal.ir.jaxpr import Eqn, Jaxpr
-from primal.ir.op import CONTRACT
+from primal.ir.op import CONTRACT, REDUCTION
 from primal.ir.trace import Literal
 
 
@@ -20,7 +20,8 @@ class Outlook:
     """How the variables of a program are read.
 
     `read`: how often; results of the program are. `woven`: those put together of others, or added
-    up, that who reads them may read where they come from. `orders`: the order of dimensions that
+    up, that who reads them may read where they come from. `reduced`: those that reductions and
+    contractions read, which need not be in memory for it. `orders`: the order of dimensions that
     all readers of a product, an elementwise result, a padding or a joint want. `crossed`: shapes to
     which some arrays are padded along rows, and others along other dimensions.
     """
@@ -30,6 +31,8 @@ class Outlook:
         read = [v for eqn in eqns for v in eqn.invars if type(v) is not Literal]
         self.read = Counter([*read, *results])
         self.woven: set[Any] = set()
+        sums = [eqn for eqn in eqns if eqn.op.kind in (REDUCTION, CONTRACT)]
+        self.reduced = {v for eqn in sums for v in eqn.invars if type(v) is not Literal}
         self.orders: dict[Any, Sequence[int]] = {}
         # What others than light words read.
         self._stored = {v for eqn in eqns if eqn.op.word not in LIGHT for v in eqn.invars}

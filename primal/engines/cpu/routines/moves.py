@@ -75,10 +75,23 @@ def flat(loops: Sequence[Loop]) -> list[int]:
 
 
 def element_at(k: Any, x: Value, axis: int, i: int) -> Value:
-    """x[..., i : i + 1, ...]."""
+    """x[..., i : i + 1, ...]; of what was joined along the axis, where that came from."""
     start = [i if d == axis else 0 for d in range(x.ndim)]
     limit = [i + 1 if d == axis else n for d, n in enumerate(x.shape)]
     found: Value = k.slice(x, start, limit, [1] * x.ndim)
+    joined = k.joined.get(found.node)
+    if joined is None or joined[0] != axis:
+        return found
+    plain = row_major(found.node.shape)
+    place, apart = divmod(found.offset, plain[axis])
+    whole = tuple([1 if d == axis else n for d, n in enumerate(found.node.shape)])
+    steps = [s for d, s in enumerate(found.steps()) if d != axis]
+    if apart or found.shape != whole or steps != [s for d, s in enumerate(plain) if d != axis]:
+        return found
+    for piece in joined[1]:
+        if place < piece.shape[axis]:
+            return element_at(k, piece, axis, place) if piece.dtype == x.dtype else found
+        place -= piece.shape[axis]
     return found
 
 

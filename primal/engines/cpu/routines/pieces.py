@@ -8,6 +8,7 @@ from typing import Any
 from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import (
+    NATIVE,
     Node,
     Value,
     row_major,
@@ -16,8 +17,9 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.plan.around import joined_as_read
 from primal.engines.cpu.plan.partial import is_light
+from primal.engines.cpu.plan.schedule import LIGHT
 from primal.engines.cpu.routines import turns
-from primal.engines.cpu.routines.moves import bytes_of, held, merged, run_of
+from primal.engines.cpu.routines.moves import bytes_of, element_at, held, merged, run_of
 from primal.engines.cpu.script import Copy, Int, Script, copying
 from primal.engines.cpu.steps import Routine
 from primal.ir.avals import Aval
@@ -93,6 +95,8 @@ class Rows:
         s.finish(name)
 
 
+_OF_COLUMNS, _SOME = LIGHT | {"convert", "div"}, 1 << 10
+"""Words that are made column by column, of arrays of so many elements."""
 SHORT_RUN = 64
 """Bytes of a row below which a group repeats it: 333,333 rows of 3 float32 310 to 65 us."""
 
@@ -219,10 +223,35 @@ def _columns(k: Any, xs: Sequence[Value], dim: int) -> Sequence[Value]:
     found = []
     for x in xs:
         for at in range(x.shape[dim]):
-            start, limit = [0] * x.ndim, list(x.shape)
-            start[dim], limit[dim] = at, at + 1
-            found.append(k.slice(x, start, limit, (1,) * x.ndim))
+            found.append(element_at(k, x, dim, at))
     return found
+
+
+def by_columns(
+    k: Any, word: str, given: Sequence[Value], shape: tuple[int, ...], dtype: Any, attr: Any
+) -> Value | None:
+    """A light word of rows that were put together of columns: of these, put together then.
+
+    So what goes along short rows and what is made of it are one step (gradients of 333,333 x 3
+    float32: of cumulative products 486 to 131 µs, of maxima 996 to 278).
+    """
+    if not k.columns or word not in _OF_COLUMNS or size_of(shape) < _SOME:
+        return None
+    if any(d not in NATIVE for d in (dtype, *[x.node.dtype for x in given])):
+        return None
+    dims = {k.joined[x.node][0] for x in given if x.is_node and x.node in k.joined}
+    if len(dims) != 1:
+        return None
+    (dim,) = dims
+    most = CLOSE if dtype.itemsize >= 4 else CLOSE // 2
+    if not shape[dim] <= size_of(shape[dim:]) <= most:
+        return None
+    made = [
+        k.element(word, [element_at(k, x, dim, i) for x in given], dtype, attr)
+        for i in range(shape[dim])
+    ]
+    out: Value = k.concatenate(made, dim)
+    return out
 
 
 def rows_of(x: Value, plain: Sequence[int], item: int) -> tuple[int, int, int, int] | None:
