@@ -107,7 +107,7 @@ def test_what_is_unused_for_longest_goes(folder, monkeypatch):
     for path, _ in old:
         os.utime(path, (1, 1))
     monkeypatch.setattr(config, "compilation_cache_max_size", 10)
-    store.Store(Path(folder)).add({"key": "name"}, b"code")
+    store.Store(str(folder)).add({"key": "name"}, b"code")
     assert not any(path.exists() for path, _ in old)
     assert len(list(folder.iterdir())) == 2
 

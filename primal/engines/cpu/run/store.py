@@ -7,27 +7,31 @@ the text of the compiler itself; on a hit no LLVM IR is written, let alone compi
 
 Files are written under another name and renamed, so that readers see all of one or nothing; what
 does not match its checksum is compiled again. A folder that cannot be written is none.
+
+What a first program would wait for is left out: `hashlib` loads OpenSSL, `tempfile` and `pathlib`
+twenty modules.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import json
 import os
 import platform
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from primal.base.config import config
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.steps import RoutineSpec
 
-_MAGIC = b"primal object 1\n"
+try:
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+_MAGIC = b"primal object 2\n"
 _DIGEST = 20
-_COMPILER = Path(__file__).parents[1]
+_COMPILER = os.path.dirname(os.path.dirname(__file__))
 
 
 def key_of(spec: RoutineSpec) -> str:
@@ -47,14 +51,25 @@ def _digest(text: str) -> str:
 @functools.cache
 def _surroundings(compiler: _llvm.Compiler) -> Any:
     """A digest of what code depends on besides its spec."""
-    found = hashlib.blake2b(digest_size=_DIGEST)
+    found = blake2b(digest_size=_DIGEST)
     for part in (
         platform.system(), platform.machine(), compiler.cpu, compiler.features, compiler.version
     ):  # fmt: skip
         found.update(part.encode() + b"\0")
-    for path in sorted(_COMPILER.rglob("*.py")):
-        found.update(path.read_bytes())
+    sources = [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(_COMPILER)
+        for name in names
+        if name.endswith(".py")
+    ]
+    for path in sorted(sources):
+        found.update(_read(path))
     return found
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 class Store:
@@ -62,7 +77,7 @@ class Store:
 
     _current: tuple[str, Store | None] = ("", None)
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str) -> None:
         self.folder = folder
         self._measured = False
 
@@ -71,10 +86,9 @@ class Store:
         """The store that the settings name, if its folder can be made."""
         named = config.compilation_cache_dir or config.cache_dir or _default()
         if named != cls._current[0]:
-            folder = Path(named)
             try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                cls._current = named, cls(folder)
+                os.makedirs(named, mode=0o700, exist_ok=True)
+                cls._current = named, cls(named)
             except OSError:
                 cls._current = named, None
         return cls._current[1]
@@ -87,8 +101,8 @@ class Store:
     def find(self, key: str) -> tuple[dict[str, str], bytes] | None:
         """The module that has a kernel: names of its functions by key, and the object."""
         try:
-            module = self.folder / (self.folder / f"{key}.in").read_text()
-            data = module.read_bytes()
+            module = self._path(_read(self._path(f"{key}.in")).decode())
+            data = _read(module)
             os.utime(module)
         except (OSError, ValueError):
             return None
@@ -96,15 +110,16 @@ class Store:
         if not data.startswith(_MAGIC) or checksum(body) != data[len(_MAGIC) :][:_DIGEST]:
             return None
         head = int.from_bytes(body[:8], "little")
-        names: dict[str, str] = json.loads(body[8 : 8 + head])
+        lines = body[8 : 8 + head].decode().splitlines()
+        names = {k: name for k, _, name in [line.partition(" ") for line in lines]}
         return (names, body[8 + head :]) if key in names else None
 
     def add(self, names: dict[str, str], code: bytes) -> None:
         """Keep a module."""
-        head = json.dumps(names).encode()
+        head = "\n".join([f"{key} {name}" for key, name in names.items()]).encode()
         body = len(head).to_bytes(8, "little") + head + code
         data = _MAGIC + checksum(body) + body
-        module = f"{hashlib.blake2b(head, digest_size=_DIGEST).hexdigest()}.o"
+        module = f"{blake2b(head, digest_size=_DIGEST).hexdigest()}.o"
         try:
             if not self._measured:
                 self._measured = True
@@ -115,12 +130,16 @@ class Store:
         except OSError:
             return
 
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
     def _write(self, name: str, data: bytes) -> None:
-        handle, temporary = tempfile.mkstemp(dir=self.folder)
+        temporary = self._path(os.urandom(8).hex())
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
             with os.fdopen(handle, "wb") as f:
                 f.write(data)
-            os.replace(temporary, self.folder / name)
+            os.replace(temporary, self._path(name))
         except BaseException:
             os.unlink(temporary)
             raise
@@ -151,12 +170,12 @@ class Store:
 
 
 def checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_DIGEST).digest()
+    return blake2b(data, digest_size=_DIGEST).digest()
 
 
 def _default() -> str:
     if platform.system() == "Darwin":
-        base = Path("~/Library/Caches")
+        base = "~/Library/Caches"
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return str((base / "primal").expanduser())
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return os.path.join(os.path.expanduser(base), "primal")
