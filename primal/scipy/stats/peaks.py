@@ -8,15 +8,32 @@ small where the density is not (Loader, "Fast and accurate computation of binomi
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
+from primal.base.dtypes import is_narrow_float
 from primal.base.expansions import ODD_PARTS
 from primal.numpy.remembered import remembered
 from primal.ops.special import tables
 from primal.scipy.operands import digits, horner
 from primal.scipy.special.gammas import SHIFT, shifted
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _widened(function: F) -> F:
+    """The function in float32 for floats of 16 bits, rounded once and not after every term."""
+
+    @functools.wraps(function)
+    def wide(*args: Any) -> Any:
+        if not is_narrow_float(args[0].dtype):
+            return function(*args)
+        return function(*[x.astype("float32") for x in args]).astype(args[0].dtype)
+
+    return cast(F, wide)
 
 
 def _of_log(v: Any, m: Any, inverse: Any) -> Any:
@@ -64,7 +81,7 @@ def _by_mean(t: Any, out: Any, k: Any, mean: Any) -> Any:
 
 
 log_poisson.defjvps(_by_k, _by_mean)
-log_poisson = remembered(log_poisson)
+log_poisson = remembered(_widened(log_poisson))
 
 
 def power_slope(a: Any, z: Any) -> Any:
@@ -99,10 +116,11 @@ log_gamma.defjvps(
     lambda t, out, a, z: t * (_log_less_psi(a, z) + 1 / a),
     lambda t, out, a, z: t * (power_slope(a, z) - 1),
 )
-log_gamma = remembered(log_gamma)
+log_gamma = remembered(_widened(log_gamma))
 
 
 @remembered
+@_widened
 def log_half_step(h: Any) -> Any:
     """log(Γ(h + ½)/(Γ(h)·√h)) for h > 0, of which no digit would be left for a large h.
 
@@ -117,6 +135,7 @@ def log_half_step(h: Any) -> Any:
 
 
 @remembered
+@_widened
 def log_split(a: Any, b: Any, p: Any) -> Any:
     """log((a + b)!/(a!·b!)·pᵃ·(1 - p)ᵇ)."""
     both = a + b
