@@ -9,6 +9,7 @@ import pytest
 
 from primal.engines.cpu._llvm import compiler
 from primal.engines.cpu.matrices.small import LARGEST, Qr
+from primal.engines.cpu.matrices.small_lanes import SIDES
 from primal.engines.cpu.steps import Library
 from primal.ops.linalg.cholesky import cholesky
 from primal.ops.linalg.lu import lu, solve
@@ -186,6 +187,29 @@ def test_triangular_systems(
         t = np.swapaxes(t, 1, 2) if transpose_a else t
         back = t @ x if left_side else x @ t
         np.testing.assert_allclose(back, b, atol=1e-11 * np.abs(x).max())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_many_right_hand_sides_are_solved_as_few_are(dtype: str) -> None:
+    """Lanes share a matrix then, which changes no bit."""
+    a, b = matrices(2, 3, dtype) + 3 * np.eye(3, dtype=dtype), matrices(2, 3, dtype, SIDES + 19)
+    given = {"lower": True, "transpose_a": False, "conjugate_a": False, "unit_diagonal": False}
+
+    def solved(b: Any) -> list[Any]:
+        return run(
+            lambda a, b, c: [
+                solve(a, b, transpose_a=False),
+                triangular_solve(a, b, left_side=True, **given),
+                triangular_solve(a, c, left_side=False, **given).transpose(0, 2, 1),
+            ], a, b, np.ascontiguousarray(np.swapaxes(b, 1, 2)),
+        )  # fmt: skip
+
+    few = [solved(np.ascontiguousarray(b[..., i : i + 3])) for i in (0, 30, SIDES + 15)]
+    for count in (SIDES + 19, SIDES + 18):
+        many = solved(np.ascontiguousarray(b[..., :count]))
+        for x, *parts in zip(many, *few, strict=True):
+            for i, part in zip((0, 30, SIDES + 15), parts, strict=True):
+                np.testing.assert_array_equal(x[..., i : i + 3], part)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])

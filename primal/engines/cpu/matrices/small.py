@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from primal.base.structures import structure
+from primal.engines.cpu import _llvm
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.functions.floats import Floats
 from primal.engines.cpu.graph import NAMES, Value, size_of
-from primal.engines.cpu.matrices.small_lanes import UNIT, Grid, Lanes, Matrix
+from primal.engines.cpu.matrices.small_lanes import SIDES, UNIT, Grid, Lanes, Matrix
 from primal.ir.avals import Aval
 
 LARGEST = 8
@@ -85,13 +86,36 @@ def qr(k: Any, a: Value, full: bool) -> list[Value]:
     return found
 
 
+def _shared(a: Value, many: int) -> bool:
+    """Whether lanes share a matrix, as there are fewer of these than right-hand sides of one."""
+    lanes = _llvm.compiler().width // (a.node.dtype.itemsize // (1 + (a.node.dtype.kind == "c")))
+    count = size_of(a.shape[:-2])
+    return many >= lanes and count * -(-many // lanes) < -(-count // lanes) * many
+
+
+def _solved(
+    k: Any, name: str, spec: Any, a: Value, b: Value, many: int, *words: int
+) -> Value:
+    """The solutions of so many right-hand sides for each matrix."""
+    if not spec.shared:
+        found: list[Value] = _spread(
+            k, spec, (a, b), (b.aval,), (many, *words), reuses=((0, 1),), name=name
+        )
+        return found[0]
+    count, n = size_of(a.shape[:-2]), a.shape[-1]
+    found = k.routine(
+        spec, (k.dense(a), k.dense(b)), (b.aval,), (count, many, *words),
+        units=count * -(-many // SIDES), cost=min(many, SIDES) * (2 + n * n) // 8,
+        reuses=((0, 1),), name=name,
+    )  # fmt: skip
+    return found[0]
+
+
 def solve(k: Any, a: Value, b: Value, transpose_a: bool) -> Value:
     """x with op(a) x = b."""
-    spec = Solve(NAMES[a.node.dtype], a.shape[-1], transpose_a)
-    found: list[Value] = _spread(
-        k, spec, (a, b), (b.aval,), (b.shape[-1],), reuses=((0, 1),), name="solve"
-    )
-    return found[0]
+    many = b.shape[-1]
+    spec = Solve(NAMES[a.node.dtype], a.shape[-1], transpose_a, _shared(a, many))
+    return _solved(k, "solve", spec, a, b, many)
 
 
 def triangular_solve(
@@ -104,15 +128,12 @@ def triangular_solve(
     # are the rows of b, and the matrix is transposed.
     many = b.shape[-1] if left_side else b.shape[-2]
     step, stride = (1, many) if left_side else (n, 1)
-    dtype = NAMES[a.node.dtype]
+    dtype, shared = NAMES[a.node.dtype], _shared(a, many)
     spec = Triangular(
-        dtype, n, lower, transpose_a != left_side, conjugate_a and dtype[0] == "c", unit
-    )
-    found: list[Value] = _spread(
-        k, spec, (a, b), (b.aval,), (many, step, stride), reuses=((0, 1),),
-        name="triangular_solve",
+        dtype, n, lower, transpose_a != left_side, conjugate_a and dtype[0] == "c", unit, shared,
+        shared and left_side,
     )  # fmt: skip
-    return found[0]
+    return _solved(k, "triangular_solve", spec, a, b, many, step, stride)
 
 
 def _transposed(x: Matrix) -> Matrix:
@@ -162,6 +183,7 @@ class Solve:
     dtype: str
     n: int
     transposed: bool
+    shared: bool
 
     def write(self, module: Module, name: str) -> None:
         s = Lanes(module, self.dtype, self.n)
@@ -187,12 +209,15 @@ class Solve:
 
             s.columns(b, out, i, (many, "1", many), solved)
 
-        s.each(name, count, one)
+        s.each_shared(name, many, one) if self.shared else s.each(name, count, one)
 
 
 @structure
 class Triangular:
-    """Triangular systems. Words: the number of matrices, right sides, and how those lie."""
+    """Triangular systems. Words: the number of matrices, right sides, and how those lie.
+
+    `near`: those that share a matrix lie side by side.
+    """
 
     dtype: str
     n: int
@@ -200,6 +225,8 @@ class Triangular:
     plain: bool
     conjugated: bool
     unit: bool
+    shared: bool
+    near: bool
 
     def write(self, module: Module, name: str) -> None:
         s = Lanes(module, self.dtype, self.n)
@@ -217,11 +244,11 @@ class Triangular:
                 x = [[v and s.conjugate(v) for v in row] for row in x]
             lower = self.lower == self.plain
             s.columns(
-                b, out, i, (many, step, stride),
+                b, out, i, (many, "1" if self.near else step, stride),
                 lambda y: s.substituted(x, y, lower, self.unit),
             )  # fmt: skip
 
-        s.each(name, count, one)
+        s.each_shared(name, many, one) if self.shared else s.each(name, count, one)
 
 
 @structure
