@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 67 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 68 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -61,6 +61,7 @@
 #include "fast/products.c"
 #include "fast/extrema.c"
 #include "fast/choices.c"
+#include "fast/broadcasts.c"
 #include "fast/orders.c"
 #include "fast/sorts.c"
 #include "fast/searches.c"
@@ -146,6 +147,8 @@ static PyMethodDef module_methods[] = {
      "zeros_like(out, x): zeros with the signs of x; whether all of out is finite."},
     {"spread", (PyCFunction)(void (*)(void))spread, METH_FASTCALL,
      "spread(x, shape, places): an array repeated along new dimensions, as a view."},
+    {"broadcast", (PyCFunction)(void (*)(void))broadcast, METH_FASTCALL | METH_KEYWORDS,
+     "broadcast(ufunc, *operands, out=None): of operands with sizes of 1, in blocks of rows."},
     {"threefry", (PyCFunction)(void (*)(void))threefry, METH_FASTCALL,
      "threefry(k1, k2, x, y): hash pairs of uint32 in place."},
     {"horner", (PyCFunction)(void (*)(void))horner, METH_FASTCALL,

@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 67
+VERSION = 68
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -143,6 +143,10 @@ fmod = of_float32("fmod", np.fmod)
 chosen: Callable[[Any, Any, Any], Any] = np.where if extension is None else extension.choose
 """chosen(mask, x, y): np.where of one dtype of NumPy's; of arrays without dimensions a number.
 Without jumps: 100,000 float32 take 12 us, np.where 365 where the mask has no order."""
+
+broadcast: Callable[..., Any] | None = None if extension is None else extension.broadcast
+"""broadcast(ufunc, *operands, out=None): the ufunc's result, in blocks where operands have sizes
+of 1 and NumPy calls its loop row by row (333,333 x 3 float32 minus a row 100 us, not 1,800)."""
 
 is_finite: Callable[[Any], bool] = _is_finite
 """Whether no number of an array, of a dtype of NumPy's and however it lies, is inf or nan."""

@@ -405,6 +405,8 @@ def _as_python(closed: ClosedJaxpr, out: Any) -> Callable[..., Any] | None:
             else:
                 data = data + [f"{name}={bound(given)}" for name, given in eqn.params.items()]
                 value = f"{bound(eqn.op.impl)}({', '.join(data)})"
+        elif not eqn.op.multiple:
+            value = phrases.in_blocks(eqn, value, lazy, scope, bound)
         written.append((eqn, targets, value, operands))
     calls = [phrases.is_call(value, data, scope) for _, _, value, data in written]
     places, dying = phrases.places([eqn for eqn, *_ in written], calls, jaxpr.outvars)
