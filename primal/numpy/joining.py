@@ -36,21 +36,40 @@ from primal.ops.window.cumulative import cumsum
 
 
 def _sequence(name: str, arrays: Any, verb: str) -> list[Any]:
-    """The operands of a joining function: an array counts as the sequence of its rows."""
-    if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
-        whole = array_operand(name, arrays)
-        if whole.aval.ndim == 0:
-            kind = TypeError if name == "stack" else ValueError
-            raise kind(f"[{name}] expected a sequence of arrays, got an array without axes.")
-        rows = whole.aval.shape[0]
-        out = [shape_ops.squeeze(part(whole, 0, i, i + 1), dimensions=(0,)) for i in range(rows)]
-    else:
-        if not iterates(arrays):
-            raise TypeError(f"[{name}] expected a sequence of arrays, got {type(arrays)}.")
-        out = list(arrays)
+    """The operands of a joining function."""
+    if not iterates(arrays):
+        raise TypeError(f"[{name}] expected a sequence of arrays, got {type(arrays)}.")
+    out = list(arrays)
     if not out:
         raise ValueError(f"Need at least one array to {verb}.")
     return out
+
+
+def _rows(name: str, arrays: Any, verb: str) -> Any:
+    """An array, which counts as the sequence of its rows; None for other sequences."""
+    if not hasattr(arrays, "aval") and not isinstance(arrays, np.ndarray):
+        return None
+    whole = array_operand(name, arrays)
+    if whole.aval.ndim == 0:
+        kind = TypeError if name == "stack" else ValueError
+        raise kind(f"[{name}] expected a sequence of arrays, got an array without axes.")
+    if not whole.aval.shape[0]:
+        raise ValueError(f"Need at least one array to {verb}.")
+    return whole
+
+
+def _joined_rows(name: str, x: Any, row: tuple[int, ...], axis: int, dtype: Any) -> Array:
+    """The rows of an array, each in the shape `row`, one after the other along an axis of it.
+
+    One transposition, however many they are: as operands they would be one operation each.
+    """
+    (x,) = _joined_dtype(name, [x], dtype)
+    if not row:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    at = as_axis(name, axis, len(row))
+    n = x.aval.shape[0]
+    x = shape_ops.moveaxis(shape_ops.reshape(x, shape=(n, *row)), 0, at)
+    return shape_ops.reshape(x, shape=(*row[:at], n * row[at], *row[at + 1 :]))
 
 
 def _joined_dtype(name: str, operands: list[Any], dtype: Any) -> list[Any]:
@@ -71,6 +90,11 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
     >>> jnp.concatenate([jnp.arange(2), jnp.ones(1)])
     Array([0., 1., 1.], dtype=float32)
     """
+    rows = _rows("concatenate", arrays, "concatenate")
+    if rows is not None:
+        if axis is None:
+            return ravel(_joined_dtype("concatenate", [rows], dtype)[0])
+        return _joined_rows("concatenate", rows, rows.aval.shape[1:], axis, dtype)
     items = _sequence("concatenate", arrays, "concatenate")
     if axis is None:
         return concatenate([ravel(x) for x in items], 0, dtype)
@@ -116,6 +140,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
            [1., 1.]], dtype=float32)
     """
     check_out("stack", out)
+    rows = _rows("stack", arrays, "stack")
+    if rows is not None:
+        (rows,) = _joined_dtype("stack", [rows], dtype)
+        return shape_ops.moveaxis(rows, 0, as_axis("stack", axis, rows.aval.ndim))
     items = _sequence("stack", arrays, "stack")
     operands = _joined_dtype("stack", items, dtype)
     first = operands[0].aval.shape
@@ -169,6 +197,10 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
+    rows = _rows("vstack", tup, "stack")
+    if rows is not None:
+        row = rows.aval.shape[1:]
+        return _joined_rows("vstack", rows, (1,) * (2 - len(row)) + row, 0, dtype)
     return concatenate([atleast_2d(x) for x in _sequence("vstack", tup, "stack")], 0, dtype)
 
 
@@ -179,6 +211,10 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     >>> jnp.hstack([jnp.arange(2), jnp.arange(2)])
     Array([0, 1, 0, 1], dtype=int32)
     """
+    rows = _rows("hstack", tup, "stack")
+    if rows is not None:
+        row = rows.aval.shape[1:] or (1,)
+        return _joined_rows("hstack", rows, row, min(1, len(row) - 1), dtype)
     items = [atleast_1d(x) for x in _sequence("hstack", tup, "stack")]
     return concatenate(items, 0 if items[0].aval.ndim == 1 else 1, dtype)
 
@@ -190,6 +226,11 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     >>> jnp.dstack([jnp.arange(2), jnp.arange(2)]).shape
     (1, 2, 2)
     """
+    rows = _rows("dstack", tup, "stack")
+    if rows is not None:
+        row = rows.aval.shape[1:]
+        deep = (*((1,) * (2 - len(row))), *row, 1) if len(row) < 3 else row
+        return _joined_rows("dstack", rows, deep, 2, dtype)
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup, "stack")], 2, dtype)
 
 
@@ -201,6 +242,11 @@ def column_stack(tup: Any) -> Array:
     Array([[0, 1],
            [1, 1]], dtype=int32)
     """
+    rows = _rows("column_stack", tup, "stack")
+    if rows is not None:
+        row = rows.aval.shape[1:]
+        column = row if len(row) > 1 else (*row, 1) if row else (1, 1)
+        return _joined_rows("column_stack", rows, column, 1, None)
     out = []
     for x in _sequence("column_stack", tup, "stack"):
         x = array_operand("column_stack", x)

@@ -48,6 +48,10 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("stack", (X, 1), {}), ("vstack", ([V, Y[:, :3]],), {}), ("hstack", ([V, V],), {}),
     ("hstack", ([Y, Y],), {}), ("dstack", ([Y, Y],), {}), ("dstack", ([V, V],), {}),
     ("column_stack", ([V, Y],), {}), ("append", (V, V), {}),
+    ("concatenate", (X, 1), {}), ("concatenate", (X, None), {}), ("vstack", (X,), {}),
+    ("vstack", (V,), {}), ("hstack", (X,), {}), ("hstack", (V,), {}), ("dstack", (X,), {}),
+    ("dstack", (Y,), {}), ("dstack", (V,), {}), ("column_stack", (X,), {}),
+    ("column_stack", (Y,), {}), ("column_stack", (V,), {}),
     ("append", (Y, Y), {"axis": 1}),
     ("unstack", (X,), {"axis": 1}), ("split", (Y, 3), {}), ("split", (Y, [1, 2], 1), {}),
     ("split", (Y, [-1], 1), {}), ("split", (Y, [1, 9]), {}), ("array_split", (Y, 3, 1), {}),
@@ -411,3 +415,9 @@ def test_rolled_along_no_axes() -> None:
     same(jnp.roll(X, (), axis=0), np.roll(X, (), axis=0))
     with pytest.raises(ValueError, match="as many shifts as axes"):
         jnp.roll(X, (1, 2), axis=())
+
+
+@pytest.mark.parametrize("join", [jnp.concatenate, jnp.stack, jnp.vstack, jnp.hstack, jnp.dstack])
+def test_rows_of_an_array_are_joined_in_as_many_operations_however_many_they_are(join) -> None:
+    few, many = [primal.make_jaxpr(join)(jnp.ones((n, 4, 5))).eqns for n in (2, 200)]
+    assert len(few) == len(many) <= 3

@@ -22,7 +22,6 @@ from primal.scipy.linalg.factors import cho_factor, complex_matrix, listed, prod
 from primal.scipy.operands import inexact
 
 
-@remembered
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinant of square matrices (..., n, n), from their LU factors.
 
