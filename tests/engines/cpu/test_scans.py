@@ -9,7 +9,7 @@ import pytest
 
 import primal.numpy as jnp
 from primal import grad, lax
-from primal.engines.cpu.steps import Library
+from primal.engines.cpu.steps import Library, Routine
 from primal.ops.window.cumulative import linear_recurrence
 from tests.engines.cpu.lab import agree, built, numpy_run
 
@@ -87,6 +87,21 @@ def test_recurrences_of_few(kept: bool, late: bool) -> None:
         ], a, b,
     )  # fmt: skip
     assert all("recurrence" not in getattr(step, "name", "") for step in made.plan.steps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_sums_of_powers_along_short_rows(dtype: str) -> None:
+    """The routine's numbers: of infinities, NaN and -0 too, rounded once."""
+    given = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e4, -1e4, 1.0, -2.0]
+    x = np.random.default_rng(3).choice(given, (500, 3)).astype(dtype)
+    made = built(lambda x: [lax.cumlogsumexp(x, 1), lax.cumlogsumexp(x, 1, reverse=True)], x)
+    assert not any(type(s) is Routine for s in made.plan.steps)
+    forward, back = made.execute([x])
+    for got, y in (forward, x), (back[:, ::-1], x[:, ::-1]):
+        with np.errstate(invalid="ignore"):
+            want = (np.logaddexp.accumulate(y.astype(float), 1) + 0).astype(dtype)
+        assert not np.signbit(got[want == 0]).any()
+        np.testing.assert_array_max_ulp(got, want, 2)
 
 
 def test_a_long_sum_stays_exact() -> None:

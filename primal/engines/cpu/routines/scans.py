@@ -253,7 +253,7 @@ def is_thin(inner: int, dtype: str) -> bool:
 
 def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     """Running results of a word of two operands along an axis."""
-    if has_few(x, axis) and word != "logaddexp":
+    if has_few(x, axis):
         return _cumulative_few(k, x, word, axis, reverse)
     x = k.dense(held(k, x))
     dtype = name_of(x)
@@ -511,13 +511,28 @@ def _cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Va
     """Step by step for all rows at once, put together in registers."""
     n = x.shape[axis]
     made: list[Value] = []
-    # Sums begin with 0, so those of -0 are 0.
-    last = k.literal(0, x.dtype) if word == "add" and x.dtype.kind not in "iu" else None
+    # Sums begin with 0, so those of -0 are 0; of powers too, whose begin with exp(-inf).
+    floats = x.dtype.kind not in "iu"
+    last = k.literal(0, x.dtype) if word in ("add", "logaddexp") and floats else None
     for i in reversed(range(n)) if reverse else range(n):
         value = element_at(k, x, axis, i)
-        last = value if last is None else k.binary(word, last, value)
+        if last is None:
+            last = value
+        elif word == "logaddexp":
+            last = _logaddexp(k, last, value) if made else k.binary("add", last, value)
+        else:
+            last = k.binary(word, last, value)
         made.append(last)
     out: Value = k.concatenate(made[::-1] if reverse else made, axis)
+    return out
+
+
+def _logaddexp(k: Any, a: Value, b: Value) -> Value:
+    """`Scan.combined` in words."""
+    gap = k.binary("sub", a, b)
+    low = k.unary("exp", k.unary("neg", k.unary("abs", gap)))
+    spread = k.binary("add", k.binary("max", a, b), k.unary("log1p", low))
+    out: Value = k.select_n(k.binary("ne", gap, gap), spread, k.binary("add", a, b))
     return out
 
 
