@@ -45,7 +45,8 @@ def address(name: str, dtype: Any) -> int:
 
     Its integers are 32 bits wide.
     """
-    capsule = getattr(lapack(name, dtype), "_cpointer", None)
+    routine = (blas if name == "trsm" else lapack)(name, dtype)
+    capsule = getattr(routine, "_cpointer", None)
     if capsule is None:
         return 0
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -58,7 +59,8 @@ def on_stack(name: str, dtype: Any, count: int, *arguments: Any) -> Any:
 
     Its arguments are arrays, of which those of two dimensions and more have an axis in front for
     the matrices; whole numbers; letters; and (bytes,), room to work in. The last one, `info`, is
-    not given but returned: one number per matrix, or None where all are 0.
+    not given but returned: one number per matrix, or None where all are 0. BLAS has none, and
+    takes no notice of what follows its own arguments.
     """
     return _call_each(address(name, dtype), count, arguments)
 

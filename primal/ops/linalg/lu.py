@@ -17,7 +17,7 @@ from primal.ops.elementwise import neg
 from primal.ops.index.gather import gather
 from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherDimensionNumbers
 from primal.ops.index.sort import sort
-from primal.ops.linalg._lapack import blas, in_double, lapack
+from primal.ops.linalg._lapack import blas, by_columns, in_double, lapack, on_stack
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
@@ -58,45 +58,15 @@ def _lu_type(a: Aval) -> tuple[Aval, Aval, Aval]:
 def _lu_impl(a: Any) -> Any:
     *lead, m, n = a.shape
     k = min(m, n)
-    outs = [((*lead, m, n), a.dtype), ((*lead, k), INT32), ((*lead, m), INT32)]
     if not k or not a.size:
         factors, swaps = np.array(a), np.zeros((*lead, k), INT32)
         return factors, swaps, np.ascontiguousarray(np.broadcast_to(np.arange(m, dtype=INT32),
                                                                     (*lead, m)))
-    if math.prod(lead) > 4 * m and max(m, n) <= 8 and a.dtype.kind == "f":
-        return _eliminated(a)
-    getrf = lapack("getrf", a.dtype)
-
-    def one(x: Any) -> Any:
-        factors, swaps, _ = getrf(x)
-        return factors, swaps, permutation_of(swaps, m)
-
-    return each_matrix(one, outs, a)
-
-
-def _eliminated(a: Any) -> Any:
-    """lu of many small matrices: each step of the elimination for all of them at once.
-
-    A thousand of 4 by 4 take 1 ms; LAPACK, called a thousand times, 12. It wins from 16 by 16 on.
-    """
-    *lead, m, n = a.shape
-    x = np.array(a).reshape(-1, m, n)
-    count, k = len(x), min(m, n)
-    which = np.arange(count)
-    swaps = np.empty((count, k), INT32)
-    order = np.broadcast_to(np.arange(m, dtype=INT32), (count, m)).copy()
-    for i in range(k):
-        at = i + np.argmax(np.abs(x[:, i:, i]), axis=1)
-        swaps[:, i] = at
-        x[:, i], x[which, at] = x[which, at], x[:, i].copy()
-        order[:, i], order[which, at] = order[which, at], order[:, i].copy()
-        if i + 1 < m:
-            pivot = x[:, i, i]
-            # As LAPACK: a column of zeros is left as it is.
-            scale = np.where(pivot == 0, 1, pivot)[:, None]
-            x[:, i + 1 :, i] /= scale
-            x[:, i + 1 :, i + 1 :] -= x[:, i + 1 :, i, None] * x[:, i, None, i + 1 :]
-    return x.reshape(a.shape), swaps.reshape(*lead, k), order.reshape(*lead, m)
+    x = by_columns(a)
+    swaps = np.empty((*lead, k), INT32)
+    on_stack("getrf", a.dtype, len(x), m, n, x, m, swaps.reshape(-1, k))
+    swaps -= 1  # which Fortran counts from 1
+    return x.swapaxes(-1, -2).reshape(a.shape), swaps, permutations_of(swaps, m)
 
 
 def permutation_of(swaps: Any, size: int) -> Any:
@@ -105,6 +75,20 @@ def permutation_of(swaps: Any, size: int) -> Any:
     for i, j in enumerate(swaps.tolist()):
         order[i], order[j] = order[j], order[i]
     return np.array(order, INT32)
+
+
+def permutations_of(swaps: Any, size: int) -> Any:
+    """`permutation_of` of every row of swaps, each exchange for all of them at once."""
+    if swaps.ndim == 1:
+        return permutation_of(swaps, size)
+    lead, k = swaps.shape[:-1], swaps.shape[-1]
+    there = swaps.reshape(math.prod(lead), k)
+    order = np.broadcast_to(np.arange(size, dtype=INT32), (len(there), size)).copy()
+    which = np.arange(len(there))
+    for i in range(k):
+        at = there[:, i]
+        order[:, i], order[which, at] = order[which, at], order[:, i].copy()
+    return order.reshape(*lead, size)
 
 
 def permuted_rows(x: Any, permutation: Any) -> Any:
@@ -277,12 +261,7 @@ def _pivots_type(swaps: Aval, *, permutation_size: int) -> Aval:
 def _pivots_impl(swaps: Any, *, permutation_size: int) -> Any:
     swaps = np.where(swaps < 0, swaps + permutation_size, swaps)
     swaps = np.minimum(np.maximum(swaps, 0), permutation_size - 1)
-    if swaps.ndim == 1:
-        return permutation_of(swaps, permutation_size)
-    out = np.empty((*swaps.shape[:-1], permutation_size), INT32)
-    for i in np.ndindex(*swaps.shape[:-1]):
-        out[i] = permutation_of(swaps[i], permutation_size)
-    return out
+    return permutations_of(swaps, permutation_size)
 
 
 def _pivots_hlo(b: Any, swaps: Any, *, permutation_size: int) -> Any:

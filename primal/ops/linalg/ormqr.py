@@ -13,7 +13,7 @@ import numpy as np
 from primal.ir.avals import Aval
 from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO
-from primal.ops.linalg._lapack import lapack
+from primal.ops.linalg._lapack import by_columns, on_stack
 from primal.ops.linalg.common import (
     batch_stacks,
     check_dtypes,
@@ -44,18 +44,16 @@ def _type(a: Aval, taus: Aval, c: Aval, *, left: bool, transpose: bool) -> Aval:
 def _impl(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
     if not c.size or not taus.size:
         return np.array(c)
-    wide = c.dtype.kind == "c"
-    multiply = lapack("unmqr" if wide else "ormqr", c.dtype)
-    trans = ("C" if wide else "T") if transpose else "N"
-    k = taus.shape[-1]
-    out = np.empty(c.shape, c.dtype)
-    for i in np.ndindex(*c.shape[:-2]):
-        # 64 columns at a time is more than LAPACK takes, plus its table of 65 by 64.
-        room = 64 * max(c.shape[-2:]) + 65 * 64
-        out[i], _, info = multiply("L" if left else "R", trans, a[i][:, :k], taus[i], c[i], room)
-        if info != 0:
-            out[i] = np.nan
-    return out
+    trans = ("C" if c.dtype.kind == "c" else "T") if transpose else "N"
+    k, (m, n) = taus.shape[-1], c.shape[-2:]
+    q, x = by_columns(a[..., :k]), by_columns(c)
+    taus = np.ascontiguousarray(taus).reshape(len(x), k)
+    # 64 columns at a time is more than LAPACK takes, plus its table of 65 by 64.
+    room = 64 * max(m, n) + 65 * 64
+    sizes, work = (m, n, k), ((room * c.itemsize,), room)
+    side, rows = "L" if left else "R", a.shape[-2]
+    on_stack("ormqr", c.dtype, len(x), side, trans, *sizes, q, rows, taus, x, m, *work)
+    return x.swapaxes(-1, -2).reshape(c.shape)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

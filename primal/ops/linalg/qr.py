@@ -12,7 +12,7 @@ from primal.ir.builders import Unsupported
 from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, complex, imag, neg, sub
-from primal.ops.linalg._lapack import address, in_double, lapack, workspace
+from primal.ops.linalg._lapack import address, by_columns, in_double, lapack, on_stack
 from primal.ops.linalg.common import (
     INT32,
     adjoint,
@@ -108,9 +108,11 @@ def householder(packed: Any, tau: Any, m: int, k: int) -> Any:
     room = np.zeros((m, k), packed.dtype)
     columns = min(k, packed.shape[1])
     room[:, :columns] = packed[:, :columns]
-    # There is no query for its workspace; 64 columns at a time is more than LAPACK takes.
-    q, _, _ = lapack(name, packed.dtype)(room, tau, lwork=64 * k)
+    q, _, _ = lapack(name, packed.dtype)(room, tau, lwork=_BLOCK * k)
     return q
+
+
+_BLOCK = 64  # columns at a time: more than LAPACK takes, and there is no query for all routines
 
 
 def _jvp(
@@ -234,10 +236,11 @@ def _product_type(a: Aval, tau: Aval) -> Aval:
 def _product_impl(a: Any, tau: Any) -> Any:
     if not a.size:
         return np.zeros(a.shape, a.dtype)
-    out = np.empty(a.shape, a.dtype)
-    for i in np.ndindex(*a.shape[:-2]):
-        out[i] = householder(a[i], tau[i], a.shape[-2], a.shape[-1])
-    return out
+    m, n = a.shape[-2:]
+    x, k, room = by_columns(a), tau.shape[-1], _BLOCK * n
+    tau = np.ascontiguousarray(tau).reshape(len(x), k)
+    on_stack("orgqr", a.dtype, len(x), m, n, k, x, m, tau, (room * a.itemsize,), room)
+    return x.swapaxes(-1, -2).reshape(a.shape)
 
 
 def _product_hlo(b: Any, a: Any, tau: Any) -> Any:
@@ -330,8 +333,11 @@ def _geqrf_impl(a: Any) -> Any:
     outs = [(a.shape, a.dtype), ((*lead, min(m, n)), a.dtype)]
     if not a.size:
         return [np.zeros(shape, dtype) for shape, dtype in outs]
-    lwork = workspace("geqrf_lwork", a.dtype, m, n)
-    return each_matrix(lambda x: lapack("geqrf", a.dtype)(x, lwork=lwork)[:2], outs, a)
+    x, room = by_columns(a), _BLOCK * n
+    tau = np.empty(outs[1][0], a.dtype)
+    rows = tau.reshape(len(x), -1)
+    on_stack("geqrf", a.dtype, len(x), m, n, x, m, rows, (room * a.itemsize,), room)
+    return x.swapaxes(-1, -2).reshape(a.shape), tau
 
 
 def _geqrf_hlo(b: Any, a: Any) -> Any:

@@ -14,7 +14,7 @@ from primal.ir.avals import Aval
 from primal.ir.op import LINALG, Op, by_kind
 from primal.ir.trace import ZERO, aval_of
 from primal.ops.elementwise import neg
-from primal.ops.linalg._lapack import blas
+from primal.ops.linalg._lapack import on_stack
 from primal.ops.linalg.common import (
     batch_stacks,
     check_dtypes,
@@ -67,15 +67,16 @@ def _impl(
 ) -> Any:
     if not b.size:
         return np.zeros(b.shape, b.dtype)
-    trsm = blas("trsm", b.dtype)
-    trans = 0 if not transpose_a else 2 if conjugate_a else 1
+    trans = "N" if not transpose_a else "C" if conjugate_a else "T"
     if conjugate_a and not transpose_a:
         a = np.conj(a)
-    out = np.empty(b.shape, b.dtype)
-    for i in np.ndindex(*b.shape[:-2]):
-        out[i] = trsm(
-            1.0, a[i], b[i], side=not left_side, lower=lower, trans_a=trans, diag=unit_diagonal
-        )
+    n, columns = a.shape[-1], b.shape[-1]
+    a, out = np.ascontiguousarray(a).reshape(-1, n, n), np.array(b, order="C")
+    x = out.reshape(-1, *b.shape[-2:])
+    # Fortran reads rows as columns: of op(a) x = b it sees xᵀ op(a)ᵀ = bᵀ, and a's other triangle.
+    sides = "R" if left_side else "L", "U" if lower else "L", trans, "U" if unit_diagonal else "N"
+    one = np.ones(1, b.dtype)
+    on_stack("trsm", b.dtype, len(x), *sides, columns, x.shape[1], one, a, n, x, columns)
     return out
 
 

@@ -15,13 +15,15 @@ from primal.ir.builders import Unsupported
 from primal.ir.op import LINALG, Op, Word, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import mul, neg
-from primal.ops.linalg._lapack import lapack
+from primal.ops.linalg._lapack import by_columns, on_stack
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
     check_dtypes,
     columns_of,
     hlo_or_nan,
+    poison,
+    unless_converged,
     weak_together,
 )
 from primal.ops.reduce import part
@@ -58,15 +60,17 @@ def _impl(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
         return np.zeros(b.shape, b.dtype)
     if perturb_singular:
         return _perturbed(dl, d, du, b)
-    n = d.shape[-1]
-    out = np.empty(b.shape, b.dtype)
+    n, columns = b.shape[-2:]
     if n == 1:
         return np.where(d[..., None] == 0, np.nan, b / d[..., None]).astype(b.dtype)
-    gtsv = lapack("gtsv", b.dtype)
-    for i in np.ndindex(*d.shape[:-1]):
-        *_, x, info = gtsv(dl[i][1:], d[i], du[i][:-1], b[i])
-        out[i] = x if info == 0 else np.nan
-    return out
+    # gtsv overwrites all of them.
+    dl, d, du = [np.array(x, order="C").reshape(-1, n) for x in (dl, d, du)]
+    x = by_columns(b)
+    info = on_stack(
+        "gtsv", b.dtype, len(x), n, columns, np.ascontiguousarray(dl[:, 1:]), d, du, x, n
+    )
+    out = x.swapaxes(-1, -2).reshape(b.shape)
+    return poison([out], unless_converged(info, b))[0]
 
 
 def _perturbed(dl: Any, d: Any, du: Any, b: Any) -> Any:
