@@ -318,8 +318,6 @@ def _staged(
 ) -> Tree:
     leaves, spec = flatten(operands)
     avals = check_leaves(name, operands, leaves)
-    # Traced in the order in which they are written: `cond` has them as (false_fun, true_fun).
-    order = -1 if name == "cond" else 1
     bodies = [_traced(f, operands, spec, avals) for f in functions[::order]][::order]
     _check_agreement(
         name,

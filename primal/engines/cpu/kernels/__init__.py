@@ -123,13 +123,13 @@ def lanes_of_totals(spec: Any, body: Sequence[Any], width: int) -> int:
     Adding them up takes longer than all else then, and no halves need be taken out of vectors (sums
     of squares of 10,000 rows of 100 float32 154 to 123 µs, of 30,000 of 20 184 to 138).
     """
-    if not is_light(body):
+    if not is_short(body):
         return width
     wides = [accumulator(m, spec.dtypes[ref]) for m, ref, _ in spec.reductions]
     return width // max([itemsize(d) for d in wides], default=1)
 
 
-def is_light(body: Sequence[Any]) -> bool:
+def is_short(body: Sequence[Any]) -> bool:
     """Whether the body is so short that masks, and a second copy without them, show."""
     return len(body) <= 8 and not any(b[0] in FLOAT for b in body)
 
@@ -142,7 +142,7 @@ class Writer:
         self.spec = spec
         self.c = Code(module, lanes_of(spec, module.width))
         self.c.inline = in_line([b[0] for b in spec.body])
-        self.light = is_light(spec.body)
+        self.light = is_short(spec.body)
         self.at = HEADER
         self.dtypes = spec.dtypes
         self.rank = spec.kept + spec.reduced

@@ -22,7 +22,7 @@ from primal.base.structures import structure
 from primal.engines.cpu import interleaved
 from primal.engines.cpu.code import LINE, SCALAR, Module
 from primal.engines.cpu.functions import in_line
-from primal.engines.cpu.kernels import Writer, is_light, lanes_of_totals
+from primal.engines.cpu.kernels import Writer, is_short, lanes_of_totals
 from primal.engines.cpu.kernels.row_runs import Runs
 from primal.engines.cpu.kernels.strips import along_row, strips
 from primal.engines.cpu.kernels.turned_rows import SIDE, turn
@@ -405,7 +405,7 @@ class _Rows(Writer):
             r for r in read if self.first_item <= r < self.first_reduction
             and r not in mine and not spec.items[r - self.first_item][5]
         )  # fmt: skip
-        self.light = is_light([spec.items[n - self.first_item] for n in mine])
+        self.light = is_short([spec.items[n - self.first_item] for n in mine])
         wides = [accumulator(m, self.dtypes[r]) for m, r in sums]
         for r in sorted(read & values.keys()):
             self.invert(r, values[r])

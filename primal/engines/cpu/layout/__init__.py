@@ -9,7 +9,7 @@ from primal.base.structures import replaced, structure
 from primal.engines.cpu.code import LINE
 from primal.engines.cpu.functions import FLOAT
 from primal.engines.cpu.graph import NAMES, Node, row_major, size_of
-from primal.engines.cpu.kernels import HEADER, Spec, is_light, lanes_of
+from primal.engines.cpu.kernels import HEADER, Spec, is_short, lanes_of
 from primal.engines.cpu.kernels.arms import Item
 from primal.engines.cpu.kernels.takes import INNER, TAKE
 from primal.engines.cpu.layout.arrays import (
@@ -320,7 +320,7 @@ def with_size_classes(spec: Spec, sizes: list[int], split: bool) -> Spec:
         few = len(sizes) > 2 and sizes[-2] < FEW and size_of(sizes[-2:]) <= BLOCK
         nested = 2 if few else 1
         return replaced(spec, short=vector * overlaps, nested=nested)
-    light, rows = is_light(spec.body), size_of(sizes[spec.kept :])
+    light, rows = is_short(spec.body), size_of(sizes[spec.kept :])
     return replaced(
         spec,
         blocked=spec.column

@@ -24,7 +24,7 @@ from primal.engines.cpu.plan.rowwise import (
     kept_shape,
     row_strides,
 )
-from primal.engines.cpu.plan.schedule import LIGHT, MAX_PARTS, PART, Group, is_held
+from primal.engines.cpu.plan.schedule import MAX_PARTS, PART, Group, is_held, is_light_word
 
 BLOCK, MOST = 1024, 16
 """Elements of a unit of work, about, and most rows."""
@@ -318,7 +318,7 @@ def _entries(
                 continue
             if node in group.level and node.word != "reduce" and is_held(x, group):
                 later = group.level[node] < level and node not in group.alone
-                if later and node not in stored and _is_light(node, group):
+                if later and node not in stored and _is_made_again(node, group):
                     again.add((node, level))
                     before.setdefault(reader, []).append((node, level))
                 else:
@@ -334,7 +334,7 @@ def _entries(
     return entries, again
 
 
-def _is_light(node: Node, group: Group) -> bool:
+def _is_made_again(node: Node, group: Group) -> bool:
     """Whether a pass may as well compute the node again."""
     arrays = 0
     for x in node.args:
@@ -343,7 +343,7 @@ def _is_light(node: Node, group: Group) -> bool:
                 return False
         elif x.node.word != "literal":
             arrays += 1
-    return node.word in LIGHT and arrays <= 1
+    return is_light_word(node.word) and arrays <= 1
 
 
 def _near(made: RowInstance) -> RowInstance:

@@ -24,7 +24,7 @@ from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.kernels import takes
 from primal.engines.cpu.kernels.takes import INT32
 from primal.engines.cpu.plan.partial import sunk
-from primal.engines.cpu.plan.schedule import LIGHT
+from primal.engines.cpu.plan.schedule import is_light_word
 from primal.engines.cpu.routines.gaps import CLOSE
 from primal.engines.cpu.routines.moves import held
 
@@ -198,7 +198,7 @@ def _is_remade(x: Value, again: list[Node], padded: Sequence[int], most: int) ->
         return node.word != "iota" and (_is_near(x) or _is_repeated(x, padded))
     by_known = node.word == "div" and node.args[1].node.word == "literal"
     apart = node.word in WORDS
-    if not (node.word in LIGHT or node.word == "fma" or by_known):
+    if not (is_light_word(node.word) or node.word == "fma" or by_known):
         return False
     if not apart and len([n for n in again if n.word not in WORDS]) == most:
         return False
@@ -357,7 +357,7 @@ def joined_again(
         return joined_as_read(k, xs, dim, shape)
     node = one.node
     alike = (node.word, node.attr, len(node.args), node.dtype)
-    if not (left and one.is_node and other.is_node and node.word in LIGHT):
+    if not (left and one.is_node and other.is_node and is_light_word(node.word)):
         return None
     if alike != (other.node.word, other.node.attr, len(other.node.args), other.node.dtype):
         return None

@@ -20,7 +20,7 @@ from primal.engines.cpu.graph import (
     size_of,
     sliced,
 )
-from primal.engines.cpu.plan.schedule import LIGHT
+from primal.engines.cpu.plan.schedule import is_light_word
 
 AGAIN = 4
 """Words that are computed twice rather than kept."""
@@ -204,7 +204,7 @@ def slice_of_padded(k: Any, x: Value) -> Value | None:
             inner, _, config = made
             found = _within(inner, config, start, limit, strides)
             return found, found is not None
-        if v.is_node and v.node.word in LIGHT and len(again) < AGAIN:
+        if v.is_node and is_light_word(v.node.word) and len(again) < AGAIN:
             again.append(v.node)
             parts = [part(a) for a in v.node.args]
             if any(read for _, read in parts):
@@ -314,7 +314,7 @@ def _within(
 def rev_of_element(k: Any, x: Value, dims: Sequence[int]) -> Value | None:
     """f(y, z)[::-1] = f(y[::-1], z[::-1]) of few light words, which need no memory then."""
     again: list[Node] = []
-    if not _is_light(x, again):
+    if not _is_of_light_words(x, again):
         return None
 
     def reversed_(x: Value) -> Value:
@@ -327,11 +327,11 @@ def rev_of_element(k: Any, x: Value, dims: Sequence[int]) -> Value | None:
     return reversed_(x)
 
 
-def _is_light(x: Value, found: list[Node]) -> bool:
+def _is_of_light_words(x: Value, found: list[Node]) -> bool:
     node = x.node
-    if node.word not in LIGHT:
+    if not is_light_word(node.word):
         return node.word == "literal" or x.ndim > 0
     if not x.is_node or x.shape != node.shape or len(found) == AGAIN:
         return False
     found.append(node)
-    return all(_is_light(v, found) for v in node.args)
+    return all(_is_of_light_words(v, found) for v in node.args)

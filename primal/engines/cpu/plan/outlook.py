@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu.plan.schedule import LIGHT
+from primal.engines.cpu.plan.schedule import is_light_word
 from primal.ir.jaxpr import Eqn, Jaxpr
 from primal.ir.op import CONTRACT, REDUCTION
 from primal.ir.trace import Literal
@@ -35,7 +35,7 @@ class Outlook:
         self.reduced = {v for eqn in sums for v in eqn.invars if type(v) is not Literal}
         self.orders: dict[Any, Sequence[int]] = {}
         # What others than light words read.
-        self._stored = {v for eqn in eqns if eqn.op.word not in LIGHT for v in eqn.invars}
+        self._stored = {v for eqn in eqns if not is_light_word(eqn.op.word) for v in eqn.invars}
         self._stored.update(results)
         self._along: set[Any] = set()
         self._across: set[Any] = set()

@@ -24,7 +24,7 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.interleaved import WORDS
 from primal.engines.cpu.kernels.takes import INNER
-from primal.engines.cpu.plan.schedule import LIGHT, nodes_read
+from primal.engines.cpu.plan.schedule import is_light_word, nodes_read
 from primal.engines.cpu.routines.gaps import CLOSE
 from primal.engines.cpu.steps import Routine
 
@@ -282,7 +282,7 @@ def is_light(node: Node) -> bool:
 
 
 def _takes_little(node: Node) -> bool:
-    return node.word in LIGHT or node.word in ("fma", "complex")
+    return is_light_word(node.word) or node.word in ("fma", "complex")
 
 
 def _are_slices(node: Node, views: Collection[Value]) -> bool:
@@ -306,7 +306,7 @@ def _are_slices(node: Node, views: Collection[Value]) -> bool:
 def _is_of_one(node: Node) -> bool:
     """Whether a light word reads one array, for which its readers may read that one."""
     arrays = {x.node for x in node.args if x.node.word != "literal"}
-    return node.word in LIGHT and len(arrays) == 1 and len(node.args) <= 2
+    return is_light_word(node.word) and len(arrays) == 1 and len(node.args) <= 2
 
 
 def _distinct(x: Value) -> int:

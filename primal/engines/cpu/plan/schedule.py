@@ -50,17 +50,25 @@ MAX_RESULTS = 256
 """Parts of one reduction, and results; where there are more, units of work are results."""
 LIGHT = frozenset(
     ("add", "sub", "mul", "neg", "abs", "square", "max", "min", "not", "and", "or", "xor",
-     "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag",
-     *[f"shift_{way}#{n}" for way in ("left", "right_logical", "right_arithmetic")
-       for n in range(65)])
+     "eq", "ne", "lt", "le", "gt", "ge", "select_n", "real", "imag")
 )  # fmt: skip
 """Words that take less time than reading an array does."""
+LIGHT_BY_NUMBER = frozenset(("shift_left", "shift_right_logical", "shift_right_arithmetic"))
+"""Words that do so with a number that is part of the word."""
 FEWER = 8
 """How many times fewer numbers are read along with another array."""
 LONG = 255
 """Elements of rows up to which vectors do not begin at cache lines."""
 Step = Any
 """Group | Routine | Library | Move | Loop | Branch."""
+
+
+def is_light_word(word: str | None) -> bool:
+    """Whether a word is light arithmetic: `shift_left#3` is, a shift by another array is not."""
+    if word is None:
+        return False
+    name, _, number = word.partition("#")
+    return name in (LIGHT_BY_NUMBER if number else LIGHT)
 
 
 class Group:
@@ -467,7 +475,7 @@ class Remaking:
         return [
             node
             for node in dict.fromkeys([x.node for x in reads])
-            if node.word in LIGHT
+            if is_light_word(node.word)
             and node.block is self.schedule
             and node not in askew
             and node not in steps[node.step].alone

@@ -17,7 +17,7 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.plan.around import joined_as_read
 from primal.engines.cpu.plan.partial import is_light
-from primal.engines.cpu.plan.schedule import LIGHT
+from primal.engines.cpu.plan.schedule import is_light_word
 from primal.engines.cpu.routines import turns
 from primal.engines.cpu.routines.moves import bytes_of, element_at, held, merged, run_of
 from primal.engines.cpu.script import Copy, Int, Script, copying
@@ -95,8 +95,8 @@ class Rows:
         s.finish(name)
 
 
-_OF_COLUMNS, _SOME = LIGHT | {"convert", "div"}, 1 << 10
-"""Words that are made column by column, of arrays of so many elements."""
+_OF_COLUMNS, _SOME = ("convert", "div"), 1 << 10
+"""Words that are made column by column, as light ones are, of arrays of so many elements."""
 SHORT_RUN = 64
 """Bytes of a row below which a group repeats it: 333,333 rows of 3 float32 310 to 65 us."""
 
@@ -235,7 +235,8 @@ def by_columns(
     So what goes along short rows and what is made of it are one step (gradients of 333,333 x 3
     float32: of cumulative products 486 to 131 µs, of maxima 996 to 278).
     """
-    if not k.columns or word not in _OF_COLUMNS or size_of(shape) < _SOME:
+    light = is_light_word(word) or word in _OF_COLUMNS
+    if not k.columns or not light or size_of(shape) < _SOME:
         return None
     if any(d not in NATIVE for d in (dtype, *[x.node.dtype for x in given])):
         return None
