@@ -230,6 +230,7 @@ from primal.numpy.ufuncs import true_divide as true_divide
 if _TYPE_CHECKING:  # the names of _LAZY below
     from primal.numpy import fft as fft
     from primal.numpy import linalg as linalg
+    from primal.numpy.bessel import i0 as i0
     from primal.numpy.choosing import around as around
     from primal.numpy.choosing import choose as choose
     from primal.numpy.choosing import clip as clip
@@ -335,12 +336,6 @@ if _TYPE_CHECKING:  # the names of _LAZY below
     from primal.numpy.nonzeros import nonzero as nonzero
     from primal.numpy.nonzeros import trim_zeros as trim_zeros
     from primal.numpy.padding import pad as pad
-    from primal.numpy.polynomials import bartlett as bartlett
-    from primal.numpy.polynomials import blackman as blackman
-    from primal.numpy.polynomials import hamming as hamming
-    from primal.numpy.polynomials import hanning as hanning
-    from primal.numpy.polynomials import i0 as i0
-    from primal.numpy.polynomials import kaiser as kaiser
     from primal.numpy.polynomials import poly as poly
     from primal.numpy.polynomials import polyadd as polyadd
     from primal.numpy.polynomials import polyder as polyder
@@ -434,9 +429,15 @@ if _TYPE_CHECKING:  # the names of _LAZY below
     from primal.numpy.universal import negative as negative
     from primal.numpy.universal import subtract as subtract
     from primal.numpy.universal import ufunc as ufunc
+    from primal.numpy.windows import bartlett as bartlett
+    from primal.numpy.windows import blackman as blackman
+    from primal.numpy.windows import hamming as hamming
+    from primal.numpy.windows import hanning as hanning
+    from primal.numpy.windows import kaiser as kaiser
 
 # What few programs need is loaded with the first use of one of its names: module -> names.
 _LAZY = {
+    "bessel": ("i0"),
     "choosing": ("around choose clip nan_to_num piecewise rint round select where"),
     "composed": (
         "allclose angle arctan2 atan2 copysign frexp heaviside hypot isclose ldexp modf"
@@ -466,8 +467,7 @@ _LAZY = {
     "nonzeros": ("argwhere flatnonzero nonzero trim_zeros"),
     "padding": ("pad"),
     "polynomials": (
-        "bartlett blackman hamming hanning i0 kaiser poly polyadd polyder polydiv"
-        " polyfit polyint polymul polysub polyval roots"
+        "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots"
     ),
     "printing": (
         "array_repr array_str fromfile fromiter fromstring get_printoptions load"
@@ -496,6 +496,7 @@ _LAZY = {
         " logical_and logical_or logical_xor maximum minimum multiply negative subtract"
         " ufunc"
     ),
+    "windows": ("bartlett blackman hamming hanning kaiser"),
 }
 _HOME = {name: module for module, names in _LAZY.items() for name in names.split()}
 _MODULES = frozenset({"fft", "linalg"})

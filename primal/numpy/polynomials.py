@@ -1,13 +1,11 @@
-"""Polynomials as vectors of coefficients, the highest power first; window functions."""
+"""Polynomials as vectors of coefficients, the highest power first."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from primal.api.control.custom import custom_jvp
 from primal.api.control.loops import scan
 from primal.base import dtypes
 from primal.base.limits import finfo
@@ -27,7 +25,6 @@ from primal.numpy.promotion import (
     check_arraylike,
     convert,
     from_literal,
-    operand,
     promote_dtypes,
     promote_dtypes_inexact,
     to_shape,
@@ -42,8 +39,7 @@ from primal.numpy.sorting import argmin, argsort
 from primal.numpy.ufuncs import add, multiply
 from primal.ops import elementwise as ops
 from primal.ops import shape as shape_ops
-from primal.ops.special.bessel import bessel_i0e, bessel_i1_slope, bessel_i1e
-from primal.ops.types import static_int, static_whole
+from primal.ops.types import static_int
 from primal.runtime.refusals import in_words
 
 
@@ -377,142 +373,3 @@ def polyfit(
         factor = residuals / (len(px) - order)
         factor = factor[0] if py.aval.ndim == 1 else factor[None, None]
     return c, base * factor if py.aval.ndim == 1 else base[:, :, None] * factor
-
-
-# Windows.
-
-
-def _window(name: str, M: Any) -> tuple[int, Any, Any]:
-    """(the number of points, 0 … M - 1 as floats, a window of one point or none)."""
-    count = static_whole(f"{name} M", M)
-    dtype = dtypes.python_scalar_dtype(float)
-    if count <= 1:
-        return count, None, filled(canonical_shape((count,), name), 1, dtype)
-    return count, arange(count, dtype=dtype), None
-
-
-@remembered
-def bartlett(M: int) -> Array:
-    """The triangular window 1 - |2n/(M - 1) - 1|.
-
-    A vector of M floats of the default dtype; n counts from 0.
-
-    >>> jnp.bartlett(3)
-    Array([0., 1., 0.], dtype=float32)
-    """
-    count, n, short = _window("bartlett", M)
-    return short if n is None else 1 - abs(2 * n + 1 - count) / (count - 1)
-
-
-@remembered
-def hanning(M: int) -> Array:
-    """The window 0.5 (1 - cos(2πn/(M - 1))).
-
-    A vector of M floats of the default dtype; n counts from 0.
-
-    >>> jnp.hanning(3)
-    Array([0., 1., 0.], dtype=float32)
-    """
-    count, n, short = _window("hanning", M)
-    return short if n is None else 0.5 * (1 - ops.cos(2 * np.pi * n / (count - 1)))
-
-
-@remembered
-def hamming(M: int) -> Array:
-    """The window 0.54 - 0.46 cos(2πn/(M - 1)).
-
-    A vector of M floats of the default dtype; n counts from 0.
-
-    >>> jnp.hamming(3)
-    Array([0.08000001, 1.        , 0.08000001], dtype=float32)
-    """
-    count, n, short = _window("hamming", M)
-    return short if n is None else 0.54 - 0.46 * ops.cos(2 * np.pi * n / (count - 1))
-
-
-@remembered
-def blackman(M: int) -> Array:
-    """The window 0.42 - 0.5 cos(2πn/(M - 1)) + 0.08 cos(4πn/(M - 1)).
-
-    A vector of M floats of the default dtype; n counts from 0.
-
-    >>> jnp.blackman(3).shape
-    (3,)
-    """
-    count, n, short = _window("blackman", M)
-    if n is None:
-        return short
-    turn = 2 * np.pi * n / (count - 1)
-    return 0.42 - 0.5 * ops.cos(turn) + 0.08 * ops.cos(2 * turn)
-
-
-@remembered
-def kaiser(M: int, beta: ArrayLike) -> Array:
-    """The window I0(β √(1 - ((2n - M + 1)/(M - 1))²)) / I0(β).
-
-    A vector of M floats of the default dtype; n counts from 0.
-    Raises ValueError for a complex beta.
-
-    >>> jnp.kaiser(3, 0.)
-    Array([1., 1., 1.], dtype=float32)
-    """
-    count, n, short = _window("kaiser", M)
-    if n is None:
-        return short
-    b = operand("kaiser", beta, 1)
-    if b.aval.dtype.kind == "c":
-        raise ValueError("[kaiser] expected real numbers as beta, got complex ones.")
-    b = convert(b, n.dtype)
-    half = 0.5 * (count - 1)
-    inside = 1 - ((n - half) / half) ** 2
-    return i0(b * ops.sqrt(where(inside > 0, inside, 0))) / i0(array_operand("kaiser", b))
-
-
-@remembered
-def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 0; TypeError for complex numbers.
-
-    Raises ValueError for complex numbers.
-
-    >>> jnp.i0(0.)
-    Array(1., dtype=float32, weak_type=True)
-    """
-    (v,) = promote_dtypes_inexact("i0", x)
-    if not dtypes.issubdtype(v.aval.dtype, np.floating):
-        raise ValueError(f"Unsupported input type to jax.numpy.i0: {v.aval.dtype.name}")
-    return _i0(v)
-
-
-@custom_jvp
-def _i0(x: Any) -> Any:
-    return unscaled(x, bessel_i0e(x))
-
-
-@_i0.defjvp
-def _i0_jvp(primals: Any, tangents: Any) -> Any:
-    """I0' = I1. The product above would have the wrong derivative at 0, where |x| has none."""
-    (x,), (t,) = primals, tangents
-    return _i0(x), t * bessel_i1(x)
-
-
-@custom_jvp
-def bessel_i1(x: Any) -> Any:
-    """I₁ of a floating array."""
-    return unscaled(x, bessel_i1e(x))
-
-
-@bessel_i1.defjvp
-def _i1_jvp(primals: Any, tangents: Any) -> Any:
-    """The slopes of the factors would be the difference of two that are infinite too early."""
-    (x,), (t,) = primals, tangents
-    return bessel_i1(x), t * unscaled(x, bessel_i1_slope(x))
-
-
-def unscaled(x: Any, scaled: Any) -> Any:
-    """A scaled Bessel function times e^|x|, which alone is infinite where their product is not
-    (float32 from 88.7 on, I₀ from 91.9)."""
-    size = ops.abs(x)
-    far = size > math.floor(math.log(float(finfo(x.dtype).max)))
-    power = ops.exp(where(far, size / 2, size))
-    made = scaled * power
-    return where(far, made * power, made)

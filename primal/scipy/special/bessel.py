@@ -6,7 +6,7 @@ from typing import Any
 
 import primal.numpy as jnp
 from primal.ir.trace import Array
-from primal.numpy.polynomials import bessel_i1
+from primal.numpy.bessel import bessel_i1
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
