@@ -134,15 +134,16 @@ def cond(
             f"{_NUMBER['predicate']}."
         )
     value = concrete(pred)
+    # By number; they are written, and so traced, the other way round.
     names = ("false_fun", "true_fun")
     functions, operands = closing_over_refs("cond", (false_fun, true_fun), operands)
     if value is not None and not staged_in():
-        return _at_once("cond", int(bool(value)), names, functions, operands)
+        return _at_once("cond", int(bool(value)), names, functions, operands, order=-1)
     if aval.dtype != np.bool_:
         zero = np.zeros((), aval.dtype)[()]
         pred = ne(pred, zero) if value is None else bool(value)
     index = convert_element_type(pred, new_dtype=INT32, weak_type=False)
-    return _staged("cond", index, names, functions, operands)
+    return _staged("cond", index, names, functions, operands, order=-1)
 
 
 @overload
@@ -245,11 +246,12 @@ def _at_once(
     roles: Sequence[str],
     functions: Sequence[Callable[..., Tree]],
     operands: tuple[Any, ...],
+    order: int = 1,
 ) -> Tree:
     """`_chosen`; as one operation where bad values are looked for, which counts its results."""
     if watch.ever and watch.wanted(settings()) and not settings().disable_jit:
         try:
-            return _staged(name, np.int32(which), roles, functions, operands)
+            return _staged(name, np.int32(which), roles, functions, operands, order)
         except _UNTRACEABLE:
             pass
     return _chosen(name, which, roles, functions, operands)
@@ -315,7 +317,9 @@ def _staged(
     roles: Sequence[str],
     functions: Sequence[Callable[..., Tree]],
     operands: tuple[Any, ...],
+    order: int = 1,
 ) -> Tree:
+    """One operation of all the functions, which are traced forwards or, with -1, backwards."""
     leaves, spec = flatten(operands)
     avals = check_leaves(name, operands, leaves)
     bodies = [_traced(f, operands, spec, avals) for f in functions[::order]][::order]
