@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def _inside(
     k: Any, sizes: Sequence[int], config: Sequence[tuple[int, int, int]], shape: tuple[int, ...]
 ) -> Value:
     """Which elements of a padded array are those of the array, not what it is padded with."""
-    inside, uint32 = None, np.dtype(np.uint32)
+    inside, uint32 = {}, np.dtype(np.uint32)
     for d, (low, _, between) in enumerate(config):
         if sizes[d] == shape[d] and not (low or between):
             continue
@@ -74,10 +74,16 @@ def _inside(
         if step > 1:
             place = k.binary("rem", place, k.literal(step, uint32))
             here = k.binary("and", here, k.binary("eq", place, k.literal(0, uint32)))
-        here = broadcast(here, shape, (d,))
-        inside = here if inside is None else k.binary("and", inside, here)
-    assert inside is not None  # something is padded
-    return inside
+        inside[d] = here
+    return along_all(k, inside, shape)
+
+
+def along_all(k: Any, inside: Mapping[int, Value], shape: tuple[int, ...]) -> Value:
+    """Where what is said of places along some dimensions, one at least, is true of all of them."""
+    first, *others = [broadcast(here, shape, (d,)) for d, here in inside.items()]
+    for here in others:
+        first = k.binary("and", first, here)
+    return first
 
 
 def padded_row(k: Any, x: Value, low: int, high: int, between: int) -> Value | None:
