@@ -43,6 +43,46 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Ints
 
 
+def _check_counts(
+    name: str, lhs: Aval, rhs: Aval, dims: ConvDimensionNumbers, groups: int, batch_groups: int
+) -> None:
+    """A ValueError unless groups divide features and batch, and lhs has as many features as rhs."""
+    if groups < 1 or batch_groups < 1 or (groups > 1 and batch_groups > 1):
+        rule = "At most one of batch_group_count and feature_group_count may be > 1"
+        raise ValueError(
+            f"[{name}] expected positive feature_group_count and batch_group_count, one of them "
+            f"1, got {groups} and {batch_groups}: "
+            f"{rule if min(groups, batch_groups) > 1 else 'must be a positive integer'}."
+        )
+    ls, rs, _ = dims
+    batch, features = lhs.shape[ls[0]], lhs.shape[ls[1]]
+    outs, ins = rhs.shape[rs[0]], rhs.shape[rs[1]]
+    if features != ins * groups:
+        rule = (
+            "feature_group_count must divide lhs feature dimension size"
+            if features % groups
+            else "lhs feature dimension size divided by feature_group_count must equal the rhs "
+            "input feature dimension size"
+        )
+        raise ValueError(
+            f"[{name}] expected as many lhs features as rhs input features times "
+            f"feature_group_count, got {features} and {ins} * {groups}, from shapes {lhs.shape} "
+            f"and {rhs.shape} with dimension_numbers {dims}: {rule}."
+        )
+    if outs % groups or outs % batch_groups or batch % batch_groups:
+        which = "feature_group_count" if outs % groups else "batch_group_count"
+        rule = (
+            f"rhs output feature dimension size must be a multiple of {which}"
+            if outs % groups or batch % batch_groups == 0
+            else "batch_group_count must divide lhs batch dimension size"
+        )
+        raise ValueError(
+            f"[{name}] expected group counts that divide the rhs output features ({outs}) and the "
+            f"lhs batch ({batch}), got feature_group_count {groups} and batch_group_count "
+            f"{batch_groups}: {rule}."
+        )
+
+
 def _type(
     lhs: Aval,
     rhs: Aval,
@@ -81,44 +121,11 @@ def _type(
         name, rank, window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation,
         rhs_dilation=rhs_dilation,
     )  # fmt: skip
-    groups, batch_groups = feature_group_count, batch_group_count
-    if groups < 1 or batch_groups < 1 or (groups > 1 and batch_groups > 1):
-        rule = "At most one of batch_group_count and feature_group_count may be > 1"
-        raise ValueError(
-            f"[{name}] expected positive feature_group_count and batch_group_count, one of them "
-            f"1, got {groups} and {batch_groups}: "
-            f"{rule if min(groups, batch_groups) > 1 else 'must be a positive integer'}."
-        )
-    batch, features = lhs.shape[ls[0]], lhs.shape[ls[1]]
-    outs, ins = rhs.shape[rs[0]], rhs.shape[rs[1]]
-    if features != ins * groups:
-        rule = (
-            "feature_group_count must divide lhs feature dimension size"
-            if features % groups
-            else "lhs feature dimension size divided by feature_group_count must equal the rhs "
-            "input feature dimension size"
-        )
-        raise ValueError(
-            f"[{name}] expected as many lhs features as rhs input features times "
-            f"feature_group_count, got {features} and {ins} * {groups}, from shapes {lhs.shape} "
-            f"and {rhs.shape} with dimension_numbers {dimension_numbers}: {rule}."
-        )
-    if outs % groups or outs % batch_groups or batch % batch_groups:
-        which = "feature_group_count" if outs % groups else "batch_group_count"
-        rule = (
-            f"rhs output feature dimension size must be a multiple of {which}"
-            if outs % groups or batch % batch_groups == 0
-            else "batch_group_count must divide lhs batch dimension size"
-        )
-        raise ValueError(
-            f"[{name}] expected group counts that divide the rhs output features ({outs}) and the "
-            f"lhs batch ({batch}), got feature_group_count {groups} and batch_group_count "
-            f"{batch_groups}: {rule}."
-        )
+    _check_counts(name, lhs, rhs, dimension_numbers, feature_group_count, batch_group_count)
     if any(rhs.shape[d] == 0 for d in rs[2:]):
         raise ValueError(f"[{name}] expected windows of positive size, got shape {rhs.shape}.")
     shape = [0] * lhs.ndim
-    shape[os[0]], shape[os[1]] = batch // batch_groups, outs
+    shape[os[0]], shape[os[1]] = lhs.shape[ls[0]] // batch_group_count, rhs.shape[rs[0]]
     for i in range(rank):
         size = lhs.shape[ls[2 + i]]
         if sum(padding[i]) + max(0, (size - 1) * lhs_dilation[i] + 1) < 0:
