@@ -46,12 +46,16 @@ def over_points(given: Instance) -> Instance | None:
         if taken is None or all(kind == "l" for kind, *_ in taken.spec.operands):
             return None
         given = taken
-    spec, arrays = given.spec, given.arrays
+    found = _loops(given)
+    return None if found is None else _made(given, *found)
+
+
+def _loops(given: Instance) -> tuple[list[int], int, list[int], bool] | None:
+    """(outer loops, that of points, those of a point's coordinates, whether points are summed)."""
     # What is stored last lies row by row over the kept loops.
-    last = given.strides[-1]
-    kept = sorted(range(spec.kept), key=lambda d: -last[d])
-    reduced = list(range(spec.kept, len(given.sizes)))
-    sizes = given.sizes
+    last, sizes = given.strides[-1], given.sizes
+    kept = sorted(range(given.spec.kept), key=lambda d: -last[d])
+    reduced = list(range(given.spec.kept, len(sizes)))
     behind: list[int] = []
     while kept:
         most = DISTANCE if len(kept) > 1 and sizes[kept[-1]] <= COORDINATES else COORDINATES
@@ -79,6 +83,14 @@ def over_points(given: Instance) -> Instance | None:
         kept = [d for d in kept if d not in short]
     else:
         return None
+    return kept, points, short, summed
+
+
+def _made(
+    given: Instance, kept: list[int], points: int, short: list[int], summed: bool
+) -> Instance | None:
+    """The kernel over these loops; None where its code would be long, or reads no packs."""
+    spec, arrays, sizes = given.spec, given.arrays, given.sizes
     shape = [sizes[d] for d in short]
     if size_of(shape) > COMBINATIONS or len(spec.body) * size_of(shape) > WORDS:
         return None
