@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+LOG = (
+    0.666666666666666, 0.4000000000005695, 0.2857142855576785, 0.2222222430285343,
+    0.18181665512129372, 0.15391123371030968, 0.1317341295983214, 0.13844271036959882,
+)  # fmt: skip
+"""(log((1 + s)/(1 - s))/s - 2)/s² for |s| <= 0.2, in powers of s²."""
 ODD_PARTS = tuple([2 / (2 * k + 3) for k in range(17)])
 """log(1 + r) - r is z³ times the sum of these times z^2k, less r·z, where z = r/(2 + r)."""
 GAMMA_MOVES = (

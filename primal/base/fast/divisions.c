@@ -88,18 +88,20 @@ static void rests(const float *x, const float *y, float *rest, npy_intp n, doubl
                 rest[i] = fmodf(x[i], y[i]);
 }
 
-WIDEST static void half_wholes(const float *x, const float *y, const float *rest, float *num,
-                               npy_intp n) {
+/* x without its remainder; all of it where y is 0. */
+WIDEST static void multiples(const float *x, const float *y, const float *rest, float *num,
+                             npy_intp n) {
     for (npy_intp i = 0; i < n; i++)
         num[i] = one_of(y[i] == 0, x[i], x[i] - rest[i]);
 }
 
-WIDEST static void half_shares(const float *num, const float *y, float *out, npy_intp n) {
+WIDEST static void divided(const float *num, const float *y, float *out, npy_intp n) {
     for (npy_intp i = 0; i < n; i++)
         out[i] = num[i] / y[i];
 }
 
-WIDEST static void half_down(const float *y, float *out, float *rest, npy_intp n) {
+/* Where a remainder is not of y's sign it is larger by y, and the quotient less by 1. */
+WIDEST static void rounded_down(const float *y, float *out, float *rest, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) {
         const float r = rest[i], q = out[i];
         const int same = (r > 0) & (y[i] > 0), both = (r < 0) & (y[i] < 0);
@@ -132,9 +134,9 @@ static inline void division_rows(char **args, const npy_intp *sizes, const npy_i
             in[k] = gathered(args[k] + start * steps[k], steps[k], n, rooms[k]);
         rests(in[0], in[1], rest, n, 0x1p28);
         if (wanted & DIVISORS) {
-            half_wholes(in[0], in[1], rest, quotient, n);
-            half_shares(quotient, in[1], quotient, n);
-            half_down(in[1], quotient, rest, n);
+            multiples(in[0], in[1], rest, quotient, n);
+            divided(quotient, in[1], quotient, n);
+            rounded_down(in[1], quotient, rest, n);
             wholes(in[1], quotient, n);
         }
         const float *made[] = {wanted & QUOTIENT ? quotient : rest, rest};
@@ -234,13 +236,13 @@ static PyObject *divide_halves(PyObject *const *given, Py_ssize_t n, int quotien
             as_wide(upper, under + at, b, m);
             rests(a, b, c, m, 0x1p44);
             if (quotients) {
-                half_wholes(a, b, c, d, m);
+                multiples(a, b, c, d, m);
                 as_halves(upper, d, q + at, m);
                 as_wide(upper, q + at, d, m);
-                half_shares(d, b, d, m);
+                divided(d, b, d, m);
                 as_halves(upper, d, q + at, m);
                 as_wide(upper, q + at, d, m);
-                half_down(b, d, c, m);
+                rounded_down(b, d, c, m);
                 as_halves(upper, d, q + at, m);
                 as_wide(upper, q + at, d, m);
                 half_whole(d, m);

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from primal.base.expansions import LOG
 from primal.engines.cpu.code import float_text
 from primal.engines.cpu.functions.floats import FORM, Floats, by_library, library, wider
 
@@ -30,12 +31,7 @@ _LOG_NARROW: Double = (
     -0.16647766616257537, 0.14482060294427193, -0.13162235554963703, 0.10448344673088424,
     -0.04490971780744793,
 )  # fmt: skip
-# (log((1+s)/(1-s))/s - 2) / s² for |s| <= 0.2, in powers of s².
-_LOG: Double = (
-    0.666666666666666, 0.4000000000005695, 0.2857142855576785, 0.2222222430285343,
-    0.18181665512129372, 0.15391123371030968, 0.1317341295983214, 0.13844271036959882,
-)  # fmt: skip
-# The same for |s| <= 0.172, to 1e-13 of the logarithm.
+# `LOG` for |s| <= 0.172, to 1e-13 of the logarithm.
 _LOG_MIDDLE: Double = (0.6666666666739509, 0.3999999877011546, 0.28571760080388536,
                        0.22191049731047807, 0.19369457307490315)  # fmt: skip
 # tanh(x) of float32 as x·p(x²)/q(x²) up to 9.02, where it is 1; error 1.3e-9 before rounding.
@@ -168,7 +164,7 @@ def log_of(f: Floats, g: str, minus_e: str, none: str = "") -> str:
     h = f.where(none, 0.0, g) if none else g
     s = f.over(h, f.add(h, 2.0))
     z = f.mul(s, s)
-    rest = f.mul(z, f.poly(z, _LOG))
+    rest = f.mul(z, f.poly(z, LOG))
     half_square = f.mul(f.mul(h, 0.5), h)
     small = f.fma(s, f.add(half_square, rest), f.mul(minus_e, -low))
     return f.fma(minus_e, -high, f.sub(g, f.sub(half_square, small)))
