@@ -51,32 +51,7 @@ def _starts(
         for s in start_indices:
             guards.incoming(s)
     known = [type(s) is int or isinstance(s, np.integer) for s in start_indices]
-    typed = {
-        aval_of(s).dtype
-        for s in start_indices
-        if isinstance(s, np.integer) or not (type(s) is int or aval_of(s).weak_type)
-    }
-    if len(typed) > 1:
-        raise TypeError(
-            f"[{name}] expected starts that are scalar integers of the same type, got "
-            f"{', '.join(sorted([d.name for d in typed]))}. Convert them with astype."
-        )
-    traced = [widened(s) for s, k in zip(start_indices, known, strict=True) if not k]
-    for s in traced:
-        if aval_of(s).ndim or not dtypes.issubdtype(aval_of(s).dtype, np.integer):
-            raise TypeError(
-                f"[{name}] expected starts that are scalar integers of the same type, got "
-                f"{aval_of(s).short()}: start_indices arguments to {name} must be scalars."
-            )
-    strong = [aval_of(s).dtype for s in traced if not aval_of(s).weak_type]
-    dtype = strong[0] if strong else dtypes.canonicalize_dtype(np.int32)
-    if not strong and any(k and not -(2**31) <= int(s) < 2**31
-                          for s, k in zip(start_indices, known, strict=True)):
-        dtype = dtypes.canonicalize_dtype(np.int64)
-    if max(shape, default=0) >= 2**31 and dtype.itemsize < 8:
-        # 32 bits have no number for the last elements, nor one to add to negative ones.
-        dtype = np.dtype(np.int64)
-        traced = [convert_element_type(s, new_dtype=dtype, weak_type=False) for s in traced]
+    traced, dtype = _of_one_dtype(name, shape, start_indices, known)
     flags = (
         [bool(allow_negative)] * len(shape)
         if not isinstance(allow_negative, Sequence | np.ndarray)
@@ -86,18 +61,7 @@ def _starts(
     out = []
     for s, k, n, wrap in zip(start_indices, known, shape, flags, strict=True):
         if k:
-            value = int(s)
-            if value < 0 and not wrap:
-                raise ValueError(
-                    f"[{name}] expected a start from 0 on, got {value}: Index {value} is out of "
-                    f"bounds for dimension {n} if allow_negative_indices=False."
-                )
-            value = value + n if value < 0 else value
-            if not 0 <= value < 2**31:
-                # Clamping comes later anyway, so a start beyond the dtype may stop at its end.
-                limits = iinfo(dtype)
-                value = min(max(value, int(limits.min)), int(limits.max))
-            out.append(literal(value, dtype, False))
+            out.append(_known(name, int(s), n, wrap, dtype))
             continue
         start = next(rest)
         if aval_of(start).weak_type and aval_of(start).dtype != dtype:
@@ -106,6 +70,54 @@ def _starts(
             start = _wrapped(start, n)
         out.append(start)
     return out
+
+
+def _of_one_dtype(
+    name: str, shape: Sequence[int], starts: Sequence[Any], known: Sequence[bool]
+) -> tuple[list[Any], Any]:
+    """The starts that are not known, and the dtype that all will have."""
+    typed = {
+        aval_of(s).dtype
+        for s in starts
+        if isinstance(s, np.integer) or not (type(s) is int or aval_of(s).weak_type)
+    }
+    if len(typed) > 1:
+        raise TypeError(
+            f"[{name}] expected starts that are scalar integers of the same type, got "
+            f"{', '.join(sorted([d.name for d in typed]))}. Convert them with astype."
+        )
+    traced = [widened(s) for s, k in zip(starts, known, strict=True) if not k]
+    for s in traced:
+        if aval_of(s).ndim or not dtypes.issubdtype(aval_of(s).dtype, np.integer):
+            raise TypeError(
+                f"[{name}] expected starts that are scalar integers of the same type, got "
+                f"{aval_of(s).short()}: start_indices arguments to {name} must be scalars."
+            )
+    strong = [aval_of(s).dtype for s in traced if not aval_of(s).weak_type]
+    dtype = strong[0] if strong else dtypes.canonicalize_dtype(np.int32)
+    if not strong and any(k and not -(2**31) <= int(s) < 2**31
+                          for s, k in zip(starts, known, strict=True)):
+        dtype = dtypes.canonicalize_dtype(np.int64)
+    if max(shape, default=0) >= 2**31 and dtype.itemsize < 8:
+        # 32 bits have no number for the last elements, nor one to add to negative ones.
+        dtype = np.dtype(np.int64)
+        traced = [convert_element_type(s, new_dtype=dtype, weak_type=False) for s in traced]
+    return traced, dtype
+
+
+def _known(name: str, value: int, n: int, wrap: bool, dtype: Any) -> Any:
+    """A start that is known among n elements."""
+    if value < 0 and not wrap:
+        raise ValueError(
+            f"[{name}] expected a start from 0 on, got {value}: Index {value} is out of bounds for "
+            f"dimension {n} if allow_negative_indices=False."
+        )
+    value = value + n if value < 0 else value
+    if not 0 <= value < 2**31:
+        # Clamping comes later anyway, so a start beyond the dtype may stop at its end.
+        limits = iinfo(dtype)
+        value = min(max(value, int(limits.min)), int(limits.max))
+    return literal(value, dtype, False)
 
 
 def _wrapped(start: Any, n: int) -> Any:
