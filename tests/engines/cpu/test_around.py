@@ -422,7 +422,9 @@ def test_numbers_are_padded_between(between: int) -> None:
     def f(x: Any) -> list[Any]:
         one = jnp.full((40, 3), 7, np.float32)
         ends = ((0, 0), (5, -2), (-between - 2, 9), (-1, 0))
-        return [lax.pad(one, np.float32(2), ((*e, between), (1, 0, 0))) + x for e in ends]
+        made = [lax.pad(one, np.float32(2), ((*e, between), (1, 0, 0))) + x for e in ends]
+        # As many again: moved along.
+        return [*made, lax.pad(one, np.float32(2), ((between, -between, 0), (1, 0, 0))) + x]
 
     agree(f, np.zeros((), np.float32))
 
