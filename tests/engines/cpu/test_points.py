@@ -151,6 +151,7 @@ def test_points_apart_in_rows_of_coordinates(dtype: str) -> None:
         np.testing.assert_array_equal(made.execute([x, y])[0], x.T[1::step])
     made = agree(lambda x: [jnp.where(x.T == 3, x.T, x.T[:1])], x)
     assert by_points(made)
+    agree(lambda x: [x[:, ::-2].T, jnp.where(x[:1, ::-3] == 3, x[:, ::-3], x[:, ::3]).T], x)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "complex64"])
