@@ -18,6 +18,7 @@ from primal.base.native import is_finite, is_plain, same_room
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import Literal, aval_of, literal
+from primal.ops.elementwise import complexes
 from primal.ops.elementwise.arithmetic import (
     add,
     div,
@@ -44,10 +45,18 @@ def _one(t: Any) -> Any:
     return literal(1, aval_of(t).dtype)
 
 
+def _of(ufunc: Any, by_parts: Any) -> Any:
+    return complexes.parts_of(ufunc, by_parts, in_vectors(ufunc))
+
+
 # Exponentials and logarithms.
 
 exp = unary(
-    "exp", INEXACT, in_vectors(np.exp), each_out(lambda t, out, x: mul(t, out)), "exponential"
+    "exp",
+    INEXACT,
+    _of(np.exp, complexes.exp),
+    each_out(lambda t, out, x: mul(t, out)),
+    "exponential",
 )
 
 
@@ -63,7 +72,7 @@ exp2 = unary(
     each_out(lambda t, out, x: mul(constant(math.log(2), t), mul(t, out))),
     _exp2_hlo,
 )
-log = unary("log", INEXACT, in_vectors(np.log), each(lambda t, x: div(t, x)), "log")
+log = unary("log", INEXACT, _of(np.log, complexes.log), each(lambda t, x: div(t, x)), "log")
 
 
 # NumPy's expm1 of complex numbers has an imaginary part e^x·0, NaN where e^x is infinite, which it
@@ -196,7 +205,7 @@ def _logistic_impl(x: Any) -> Any:
 logistic = unary(
     "logistic",
     INEXACT,
-    in_float32(_logistic_impl),
+    in_float32(complexes.parts_of(_logistic_impl, complexes.logistic)),
     # From 17 on no digit of float32 is left; out·logistic(-x), which has all, takes twice the time.
     each_out(lambda t, out, x: mul(t, mul(out, sub(_one(t), out)))),
     "logistic",
@@ -208,7 +217,7 @@ logistic = unary(
 sqrt = unary(
     "sqrt",
     INEXACT,
-    np.sqrt,
+    complexes.parts_of(np.sqrt, complexes.sqrt),
     each_out(lambda t, out, x: mul(t, div(constant(0.5, t), out))),
     "sqrt",
 )
@@ -231,19 +240,23 @@ cbrt = unary(
 # Trigonometric functions and their inverses.
 
 sin = unary(
-    "sin", INEXACT, in_vectors(np.sin), each_alike(lambda t, call, x: mul(t, call(cos, x))), "sine"
+    "sin",
+    INEXACT,
+    _of(np.sin, complexes.sin),
+    each_alike(lambda t, call, x: mul(t, call(cos, x))),
+    "sine",
 )
 cos: Op = unary(
     "cos",
     INEXACT,
-    in_vectors(np.cos),
+    _of(np.cos, complexes.cos),
     each_alike(lambda t, call, x: neg(mul(t, call(sin, x)))),
     "cosine",
 )
 tan = unary(
     "tan",
     INEXACT,
-    in_vectors(np.tan),
+    _of(np.tan, complexes.tan),
     each_out(lambda t, out, x: mul(t, add(constant(1, t), square(out)))),
     "tan",
 )
@@ -258,14 +271,14 @@ def _one_less_square(x: Any) -> Any:
 asin = unary(
     "asin",
     INEXACT,
-    in_vectors(np.arcsin),
+    _of(np.arcsin, complexes.asin),
     each(lambda t, x: mul(t, rsqrt(_one_less_square(x)))),
     "asin",
 )
 acos = unary(
     "acos",
     INEXACT,
-    in_vectors(np.arccos),
+    _of(np.arccos, complexes.acos),
     each(lambda t, x: mul(t, neg(rsqrt(_one_less_square(x))))),
     "acos",
 )
@@ -279,7 +292,7 @@ def _atan_slope(t: Any, x: Any) -> Any:
     return as_dtype(div(t, add(constant(1, t), square(x))), dtype)
 
 
-atan = unary("atan", INEXACT, in_vectors(np.arctan), each(_atan_slope), "atan")
+atan = unary("atan", INEXACT, _of(np.arctan, complexes.atan), each(_atan_slope), "atan")
 
 
 def _atan2_impl(y: Any, x: Any) -> Any:
@@ -322,12 +335,24 @@ atan2 = binary(
 
 # Hyperbolic functions and their inverses.
 
-sinh = unary("sinh", INEXACT, in_vectors(np.sinh), each(lambda t, x: mul(t, cosh(x))), "sinh")
-cosh: Op = unary("cosh", INEXACT, in_vectors(np.cosh), each(lambda t, x: mul(t, sinh(x))), "cosh")
+sinh = unary(
+    "sinh",
+    INEXACT,
+    _of(np.sinh, complexes.sinh),
+    each(lambda t, x: mul(t, cosh(x))),
+    "sinh",
+)
+cosh: Op = unary(
+    "cosh",
+    INEXACT,
+    _of(np.cosh, complexes.cosh),
+    each(lambda t, x: mul(t, sinh(x))),
+    "cosh",
+)
 tanh = unary(
     "tanh",
     INEXACT,
-    in_vectors(np.tanh),
+    _of(np.tanh, complexes.tanh),
     each_out(lambda t, out, x: mul(add(t, mul(t, out)), sub(_one(t), out))),
     "tanh",
 )
@@ -350,7 +375,7 @@ def _asinh_slope(t: Any, x: Any) -> Any:
     return mul(t, mul(rsqrt(total), scale))
 
 
-asinh = unary("asinh", INEXACT, in_vectors(np.arcsinh), each(_asinh_slope), "asinh")
+asinh = unary("asinh", INEXACT, _of(np.arcsinh, complexes.asinh), each(_asinh_slope), "asinh")
 
 
 def _acosh_slope(t: Any, x: Any) -> Any:
@@ -372,14 +397,14 @@ def _acosh_slope(t: Any, x: Any) -> Any:
 acosh = unary(
     "acosh",
     INEXACT,
-    in_vectors(np.arccosh),
+    _of(np.arccosh, complexes.acosh),
     each(_acosh_slope),
     "acosh",
 )
 atanh = unary(
     "atanh",
     INEXACT,
-    in_vectors(np.arctanh),
+    _of(np.arctanh, complexes.atanh),
     each(lambda t, x: mul(integer_pow(add(_one(t), x), y=-1), div(t, sub(_one(t), x)))),
     "atanh",
 )
@@ -403,14 +428,11 @@ def _pow_impl(x: Any, y: Any) -> Any:
     y = y if y.dtype is x.dtype else y.astype(x.dtype)
     if x.dtype.kind == "c" and y.size == 1 and y.ndim <= x.ndim and y == 0.5 and is_plain(x):
         # NumPy's `**` takes a complex root too, in a third of the time and closer.
-        return np.sqrt(x, out=same_room(x))
+        return sqrt.impl(x)
     if x.dtype.kind == "c":
-        # In complex128, as `float_power` is: closer, and in a third of the time.
-        out = np.float_power(x, y)
-        # The C library gives the zeros of infinite operands the sign bit of a NaN.
-        if np.count_nonzero(out) < np.size(out):
-            lost = (out == 0) & ~(np.isfinite(x) & np.isfinite(y))
-            out = np.where(lost, 0, out) if lost.any() else out
+        if x.dtype == np.complex64 and x.size + y.size > complexes.FEW:
+            return complexes.power(_complex_power, x, y)
+        out = _complex_power(x, y)
         return out if out.dtype == x.dtype else out.astype(x.dtype)
     if x.dtype.kind != "f":
         return np.power(x, y)
@@ -428,6 +450,16 @@ def _pow_impl(x: Any, y: Any) -> Any:
         given, y = y, np.empty(shape, y.dtype)
         np.copyto(y, given)
     return np.power(x, y)
+
+
+def _complex_power(x: Any, y: Any) -> Any:
+    # In complex128, as `float_power` is: closer, and in a third of the time.
+    out = np.float_power(x, y)
+    # The C library gives the zeros of infinite operands the sign bit of a NaN.
+    if np.count_nonzero(out) < np.size(out):
+        lost = (out == 0) & ~(np.isfinite(x) & np.isfinite(y))
+        out = np.where(lost, 0, out) if lost.any() else out
+    return out
 
 
 def _root(x: Any) -> Any:

@@ -1,0 +1,90 @@
+"""complex64 by parts: beside NumPy's functions of complex128, with every pair of special parts."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primal import numpy as jnp
+from primal.ops import elementwise as ops
+from primal.ops.elementwise import complexes
+
+EDGES = [
+    0.0, -0.0, 1.0, -1.0, -2.5, np.inf, -np.inf, np.nan, 1e-30, 1e-45, -1e-40, 100.0, -800.0,
+    float(np.finfo("f4").max), -float(np.finfo("f4").max), 0.99999994, 1.0000001, np.pi / 2, 1e7,
+]  # fmt: skip
+NAMES = {
+    **{n: n for n in ("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{f"a{n}": f"arc{n}" for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+}
+
+
+def pairs() -> Any:
+    return np.array([complex(a, b) for a, b in itertools.product(EDGES, EDGES)], "c8")
+
+
+def numbers() -> Any:
+    """Of all sizes in all directions, next to the unit circle, on the axes."""
+    rng = np.random.default_rng(0)
+    z = (rng.normal(size=4000) + 1j * rng.normal(size=4000)) * 10.0 ** rng.integers(-6, 3, 4000)
+    circle = np.exp(1j * rng.uniform(-4, 4, 1000))
+    return np.concatenate([z, circle, circle * 1.001, z[:300].real, 1j * z[:300].real]).astype("c8")
+
+
+def alike(got: Any, want: Any) -> None:
+    """Parts within a unit of float32, NaN at the same places, and the signs of zeros."""
+    for g, w in ((got.real, want.real), (got.imag, want.imag)):
+        np.testing.assert_allclose(g, w, rtol=1.2e-7, atol=1.5e-45)
+        np.testing.assert_array_equal(np.signbit(g) & (g == g), np.signbit(w) & (w == w))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts(name: str) -> None:
+    """Each part rounded once, among many, alone, and of memory in another order."""
+    op, reference = getattr(ops, name), getattr(np, NAMES[name])
+    x = np.concatenate([pairs(), numbers()])
+    assert x.size > complexes.BLOCK
+    with np.errstate(all="ignore"):
+        want = reference(x.astype("D")).astype("c8")
+    got = np.asarray(op(jnp.asarray(x)))
+    assert got.dtype == np.complex64
+    alike(got, want)
+    some = [np.asarray(op(jnp.asarray(x[i : i + 90]))) for i in range(0, x.size, 90)]
+    np.testing.assert_array_equal(np.concatenate(some), got)
+    shaped = np.asarray(op(jnp.asarray(x[:600].reshape(20, 30).T)))
+    np.testing.assert_array_equal(shaped, got[:600].reshape(20, 30).T)
+
+
+def test_logistic() -> None:
+    """Beside 1 / (1 + e^-z) in complex128, poles included; odd imaginary parts."""
+    x = numbers()
+    got = np.asarray(ops.logistic(jnp.asarray(x)))
+    with np.errstate(all="ignore"):
+        want = 1 / (1 + np.exp(-x.astype("D")))
+    some = np.isfinite(want) & (abs(want) < 1e38) & (abs(want) > 1e-37)
+    assert (np.abs(got - want)[some] <= 1.2e-7 * np.abs(want[some])).all()
+    edges = pairs()
+    # Where e^-z leaves float64 too, it says nothing of the signs of zeros.
+    edges = jnp.asarray(edges[~((abs(edges.real) > 700) & np.isfinite(edges))])
+    parts = [edges[i : i + 19] for i in range(0, edges.size, 19)]
+    few = np.concatenate([np.asarray(ops.logistic(x)) for x in parts])
+    alike(np.asarray(ops.logistic(edges)), few)
+
+
+def test_powers() -> None:
+    """Of every pair of special parts to every other: as alone."""
+    x, y = pairs()[:, None], pairs()[::7][None]
+    got = np.asarray(ops.pow(jnp.asarray(x), jnp.asarray(y)))
+    for i in range(0, x.size, 29):
+        with np.errstate(all="ignore"):
+            alike(got[i], ops.pow.impl(x[i], y[0]))
+    z = numbers()[:4000]
+    z, w = z[:2000], z[2000:]
+    with np.errstate(all="ignore"):
+        want = np.float_power(z, w)
+    some = np.isfinite(want) & (abs(want) < 1e38) & (abs(want) > 1e-37)
+    found = np.asarray(ops.pow(jnp.asarray(z), jnp.asarray(w)))[some]
+    assert (np.abs(found - want[some]) <= 1.2e-7 * np.abs(want[some])).all()
