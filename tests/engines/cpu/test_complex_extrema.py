@@ -50,11 +50,11 @@ def _agree(f: Any, *xs: Any, kernels: bool = True) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("parts", [SPECIAL, TIED, [-np.inf], [np.nan, 1.0]], ids=str)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, (2, 60, 3)], ids=str)
 def test_extrema_are_numpys(shape: tuple[int, ...], parts: list[float], dtype: str) -> None:
     x = _drawn(shape, dtype, parts)
     every = tuple(range(len(shape)))
-    for axes in {every, every[:1], every[-1:]}:
+    for axes in {every, every[:1], every[-1:], every[::2]}:
         _agree(lambda x, a=axes: [reduce_max(x, axes=a), reduce_min(x, axes=a)], x)
 
 
