@@ -70,6 +70,8 @@ def test_what_is_left_to_numpy():
         extension.broadcast(np.add, rows, np.ones(9))
     with pytest.raises(TypeError):
         extension.broadcast(len, rows)
+    with pytest.raises(ValueError, match="negative integer"):  # the loop's own error
+        extension.broadcast(np.power, rows.astype("i4") + 1, -row.astype("i4"))
     given = extension.broadcast(np.add, rows, row, dtype=np.float32)
     assert _same(given, np.add(rows, row, dtype=np.float32))
 

@@ -276,5 +276,7 @@ static PyObject *broadcast(PyObject *self, PyObject *const *args, Py_ssize_t giv
     spread_planes(&s);
     Py_END_ALLOW_THREADS
     PyMem_Free(filled);
+    if (PyErr_Occurred()) /* a loop says so itself: integers to negative powers */
+        Py_CLEAR(out);
     return out;
 }
