@@ -531,3 +531,21 @@ def test_objects_of_other_classes_are_asked_anew() -> None:
     step.by = 3.0
     np.testing.assert_allclose(lax.scan(step, jnp.float32(0), X)[0], 3 * once)
     assert float(lax.scan(partial(step), jnp.float32(0), X)[0]) == 3 * float(once)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "turns"), [(0.0, 3.0, 3), (-1.0, 2.5, 4), (0.5, 2.7, 3), (2.0, 1.0, 0)]
+)
+def test_fori_loop_between_floats(low: float, high: float, turns: int) -> None:
+    """As many turns as a while loop makes, known or not; what is whole counts as a known number."""
+
+    def loop(low: Any, high: Any) -> Any:
+        return lax.fori_loop(low, high, lambda i, total: total + i, jnp.float32(0))
+
+    expected = sum(low + i for i in range(turns))
+    for bounds in ((low, high), (jnp.float32(low), jnp.float32(high))):
+        assert float(loop(*bounds)) == float(primal.jit(loop)(*bounds)) == expected
+    slope = primal.grad(lambda x: lax.fori_loop(0.0, 3.0, lambda i, y: y * x, x))(2.0)
+    assert float(slope) == 32.0
+    with pytest.raises(TypeError, match="fori_loop must have equal types"):
+        loop(0, high)

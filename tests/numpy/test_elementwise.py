@@ -316,6 +316,16 @@ def test_exceptional_values() -> None:
     np.testing.assert_array_equal(jnp.sign(np.float32([nan, -0.0])), [nan, 0])
     np.testing.assert_array_equal(jnp.nan_to_num(np.float32([nan, inf, -inf])),
                                   np.nan_to_num(np.float32([nan, inf, -inf])))  # fmt: skip
+    # One after the other, where NumPy replaces what was there at first.
+    high = float(np.finfo(np.float32).max)
+    for given, expected in (
+        ({"nan": inf}, [high, high, -high]), ({"nan": 1e39, "posinf": 3}, [3, 3, -high]),
+        ({"nan": -inf, "neginf": 2}, [2, high, 2]), ({"posinf": -inf}, [0, -high, -high]),
+        ({"posinf": nan}, [0, nan, -high]), ({"neginf": inf}, [0, high, inf]),
+    ):  # fmt: skip
+        for x in (np.float32([nan, inf, -inf]), np.complex64([nan, inf, -inf])):
+            for run in (jnp.nan_to_num, primal.jit(jnp.nan_to_num, static_argnames=given)):
+                np.testing.assert_array_equal(run(jnp.asarray(x), **given), expected)
 
 
 def test_complex_order_is_by_real_then_imaginary_part() -> None:

@@ -468,10 +468,11 @@ def fori_loop(
 
     With bounds known while tracing it is a scan whose i is a weak int32 (int64 with x64), as a
     Python integer, and differentiable in both modes; otherwise a while_loop, in forward mode
-    only, whose i has the bounds' dtype. `unroll` is that of scan, and needs known bounds.
+    only, whose i has the bounds' dtype. `unroll` is that of scan, and needs known bounds. They may
+    be floats of one dtype: those that are not whole, which `range` refuses, make a while_loop.
 
-    TypeError for bounds of no integer dtype or of two; ValueError for `unroll` with bounds that
-    are computed.
+    TypeError for bounds that are no real numbers or of two dtypes; ValueError for `unroll` with
+    bounds that are computed.
 
     >>> fori_loop(0, 4, lambda i, x: x + i, 10)
     Array(16, dtype=int32, weak_type=True)
@@ -479,7 +480,7 @@ def fori_loop(
     check_callable("fori_loop", body_fun=body_fun)
     low, high = _bounds(lower, upper)
     known = [concrete(b) for b in (low, high)]
-    static = all(b is not None for b in known)
+    static = all(b is not None and float(b).is_integer() for b in known)
     if unroll is not None and not static:
         raise ValueError(
             "[fori_loop] expected bounds known while tracing because `unroll` is given, got "
@@ -517,7 +518,7 @@ def _below(carry: Any) -> Any:
 
 def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     """Both bounds in one dtype: a Python integer takes the other bound's, or stays weak."""
-    avals = []
+    avals, some_float = [], False
     for name, bound in (("lower", lower), ("upper", upper)):
         try:
             aval = abstract(bound)
@@ -525,13 +526,15 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
             raise TypeError(
                 f"[fori_loop] expected an integer scalar as `{name}`, got {bound!r}."
             ) from None
-        if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
+        is_float = dtypes.issubdtype(aval.dtype, np.floating)
+        some_float = some_float or is_float
+        if aval.shape or not (is_float or dtypes.issubdtype(aval.dtype, np.integer)):
             raise TypeError(
                 f"[fori_loop] expected an integer scalar as `{name}`, got {aval.str_short()}."
             )
         avals.append(aval)
     a, b = avals
-    if a.dtype != b.dtype and not (a.weak_type or b.weak_type):
+    if a.dtype != b.dtype and (some_float or not (a.weak_type or b.weak_type)):
         raise TypeError(
             "[fori_loop] expected lower and upper of one dtype, got "
             f"{a.dtype.name} and {b.dtype.name}: lower and upper arguments to fori_loop must have "

@@ -310,11 +310,13 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
     if not is_array(x, "fecw") or type(nan) not in (int, float):
         return None
     dtype = x.aval.dtype
-    narrow = is_narrow_float(dtype)
-    if narrow:  # whose ends are not those of float32
-        ends = finfo(dtype).max, finfo(dtype).min
-        given = [end if v is None else v for v, end in zip((posinf, neginf), ends, strict=True)]
-        nan, posinf, neginf = [float(quietly(dtype.type, (v,), {})) for v in (nan, *given)]
+    narrow, limits = is_narrow_float(dtype), finfo(dtype)
+    posinf = limits.max if posinf is None else posinf
+    neginf = limits.min if neginf is None else neginf
+    rounded = [quietly(limits.dtype.type, (v,), {}) for v in (nan, posinf, neginf)]
+    nan, posinf, neginf = map(float, rounded)
+    if np.isinf(nan) or posinf == -np.inf:
+        return None  # which is replaced in turn, by NumPy not
 
     def run(x: Any) -> Any:
         x = widened(x) if narrow else x
