@@ -20,7 +20,6 @@ from primal.ir.op import SHAPE, Bound
 from primal.ir.trace import Literal
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import div
-from primal.ops.elementwise.complexes import BY_PARTS, COMPLEX64
 from primal.ops.spread import broadcast_in_dim, reduce_sum
 
 
@@ -128,7 +127,7 @@ def ufunc_of(eqn: Eqn) -> Any:
     if not isinstance(dtype, np.dtype) or dtype.isbuiltin != 1:
         return None
     found = function_of(eqn)
-    if dtype == COMPLEX64 and found in BY_PARTS:
+    if getattr(eqn.op.impl, "but", None) is dtype:
         return None
     # Of booleans some make numbers.
     made = dtype.kind == "b" and found is not eqn.op.impl and found not in _OF_BOOLEANS

@@ -518,7 +518,7 @@ def _below(carry: Any) -> Any:
 
 def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     """Both bounds in one dtype: a Python integer takes the other bound's, or stays weak."""
-    avals, some_float = [], False
+    avals = []
     for name, bound in (("lower", lower), ("upper", upper)):
         try:
             aval = abstract(bound)
@@ -526,15 +526,15 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
             raise TypeError(
                 f"[fori_loop] expected an integer scalar as `{name}`, got {bound!r}."
             ) from None
-        is_float = dtypes.issubdtype(aval.dtype, np.floating)
-        some_float = some_float or is_float
-        if aval.shape or not (is_float or dtypes.issubdtype(aval.dtype, np.integer)):
+        is_real = any(dtypes.issubdtype(aval.dtype, kind) for kind in (np.integer, np.floating))
+        if aval.shape or not is_real:
             raise TypeError(
                 f"[fori_loop] expected an integer scalar as `{name}`, got {aval.str_short()}."
             )
         avals.append(aval)
     a, b = avals
-    if a.dtype != b.dtype and (some_float or not (a.weak_type or b.weak_type)):
+    whole = all(dtypes.issubdtype(x.dtype, np.integer) for x in avals)
+    if a.dtype != b.dtype and not (whole and (a.weak_type or b.weak_type)):
         raise TypeError(
             "[fori_loop] expected lower and upper of one dtype, got "
             f"{a.dtype.name} and {b.dtype.name}: lower and upper arguments to fori_loop must have "

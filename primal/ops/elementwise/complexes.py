@@ -22,8 +22,6 @@ FEW = 256
 """Numbers that take less time one by one than the calls of a dozen ufuncs do."""
 BLOCK = 4096
 """Numbers whose parts, a dozen arrays of float64, stay in the nearer caches."""
-BY_PARTS: set[Any] = set()
-"""NumPy's functions that are computed so of complex64."""
 
 Parts = tuple[Any, Any]
 LARGE = 300.0
@@ -44,8 +42,7 @@ def parts_of(ufunc: Any, parts: Callable[[Any, Any], Parts], inner: Any = None) 
 
     if not isinstance(ufunc, np.ufunc):
         return impl
-    BY_PARTS.add(ufunc)
-    return instead_of(ufunc, impl)
+    return instead_of(ufunc, impl, but=COMPLEX64)
 
 
 def in_blocks(other: Any, parts: Callable[..., Parts], *xs: Any) -> Any:

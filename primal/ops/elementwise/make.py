@@ -85,9 +85,12 @@ def binary(
 # them. The wrapper costs 0.1 µs, so floats' own ufuncs (sin, add, …) go without it.
 
 
-def instead_of(ufunc: Rule, impl: Rule) -> Rule:
-    # Where the dtype is known to be one that the ufunc keeps, the ufunc itself may run.
-    return functools.update_wrapper(impl, ufunc, assigned=(), updated=())
+def instead_of(ufunc: Rule, impl: Any, but: np.dtype[Any] | None = None) -> Rule:
+    # Where the dtype is known to be one that the ufunc keeps, the ufunc itself may run; not of the
+    # dtype `but`, whose results are others.
+    impl.but = but
+    made: Rule = functools.update_wrapper(impl, ufunc, assigned=(), updated=())
+    return made
 
 
 def keeps_dtype(ufunc: Rule) -> Rule:

@@ -20,14 +20,12 @@ from primal.base.native import extension
 
 @functools.cache
 def lapack(name: str, dtype: Any) -> Callable[..., Any]:
-    """LAPACK's routine for that dtype, named without its type letter."""
-    return _routine("_flapack", name, dtype)
-
-
-@functools.cache
-def blas(name: str, dtype: Any) -> Callable[..., Any]:
-    """BLAS's routine for that dtype, named without its type letter."""
-    return _routine("_fblas", name, dtype)
+    """LAPACK's routine for that dtype, or BLAS's, named without its type letter."""
+    letter = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[dtype.str[1:]]
+    if dtype.kind == "c" and name.startswith("or"):
+        name = "un" + name[2:]  # orthogonal matrices are the real unitary ones
+    found: Any = getattr(extension_of_scipy("linalg._flapack"), letter + name, None)
+    return found or getattr(extension_of_scipy("linalg._fblas"), letter + name)  # type: ignore[no-any-return]
 
 
 @functools.cache
@@ -45,8 +43,7 @@ def address(name: str, dtype: Any) -> int:
 
     Its integers are 32 bits wide.
     """
-    routine = (blas if name == "trsm" else lapack)(name, dtype)
-    capsule = getattr(routine, "_cpointer", None)
+    capsule = getattr(lapack(name, dtype), "_cpointer", None)
     if capsule is None:
         return 0
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -114,11 +111,3 @@ def by_columns(stack: Any) -> Any:
     """[count, n, m]: matrices in memory of their own, as Fortran has them."""
     out = np.array(stack.swapaxes(-1, -2), order="C")
     return out[None] if out.ndim == 2 else out.reshape((-1, *out.shape[-2:]))
-
-
-def _routine(library: str, name: str, dtype: Any) -> Callable[..., Any]:
-    letter = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[dtype.str[1:]]
-    if dtype.kind == "c" and name.startswith("or"):
-        name = "un" + name[2:]  # orthogonal matrices are the real unitary ones
-    module = extension_of_scipy(f"linalg.{library}")
-    return getattr(module, letter + name)  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from primal.ops.elementwise import neg
 from primal.ops.index.gather import gather
 from primal.ops.index.numbers import PROMISE_IN_BOUNDS, GatherDimensionNumbers
 from primal.ops.index.sort import sort
-from primal.ops.linalg._lapack import blas, by_columns, in_double, lapack, on_stack
+from primal.ops.linalg._lapack import by_columns, in_double, lapack, on_stack
 from primal.ops.linalg.common import (
     INT32,
     batch_stacks,
@@ -323,7 +323,7 @@ def _solve_impl(a: Any, b: Any, *, transpose_a: bool) -> Any:
         # Some matrix is singular: divisions by its zero pivots give inf and nan. In float32 they
         # would mostly be other numbers than 0, and others of the stack would be rounded more often.
         wide = np.dtype(np.complex128 if a.dtype.kind == "c" else np.float64)
-        getrf, trsm = lapack("getrf", wide), blas("trsm", wide)
+        getrf, trsm = lapack("getrf", wide), lapack("trsm", wide)
 
     def one(x: Any, y: Any) -> Any:
         factors, swaps, _ = getrf(x)

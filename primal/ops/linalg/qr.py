@@ -104,12 +104,10 @@ def _rows(packed: Any, k: int) -> Any:
 
 def householder(packed: Any, tau: Any, m: int, k: int) -> Any:
     """The first k columns of the product of reflections, of one matrix."""
-    name = "ungqr" if packed.dtype.kind == "c" else "orgqr"
     room = np.zeros((m, k), packed.dtype)
     columns = min(k, packed.shape[1])
     room[:, :columns] = packed[:, :columns]
-    q, _, _ = lapack(name, packed.dtype)(room, tau, lwork=_BLOCK * k)
-    return q
+    return _product_impl(room, tau)
 
 
 _BLOCK = 64  # columns at a time: more than LAPACK takes, and there is no query for all routines

@@ -9,31 +9,20 @@ small where the density is not (Loader, "Fast and accurate computation of binomi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
-from primal.base.dtypes import is_narrow_float
 from primal.base.expansions import ODD_PARTS
+from primal.numpy.promotion import in_float32
 from primal.numpy.remembered import remembered
 from primal.ops.special import tables
 from primal.scipy.operands import digits, horner
 from primal.scipy.special.gammas import SHIFT, shifted
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def _widened(function: F) -> F:
-    """The function in float32 for floats of 16 bits, rounded once and not after every term."""
-
-    @functools.wraps(function)
-    def wide(*args: Any) -> Any:
-        if not is_narrow_float(args[0].dtype):
-            return function(*args)
-        return function(*[x.astype("float32") for x in args]).astype(args[0].dtype)
-
-    return cast(F, wide)
+def _widened(function: Any) -> Any:
+    return functools.update_wrapper(functools.partial(in_float32, function), function)
 
 
 def _of_log(v: Any, m: Any, inverse: Any) -> Any:

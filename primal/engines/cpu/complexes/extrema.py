@@ -16,6 +16,7 @@ from typing import Any
 
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.kernels.takes import INT32
+from primal.engines.cpu.lanes import COMBINE
 from primal.engines.cpu.routines.moves import element_at
 from primal.engines.cpu.routines.scans import WIDEST
 from primal.ir.avals import Aval
@@ -36,9 +37,8 @@ def reduced(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value:
     if count == 1:
         return k.reshape(x, tuple([n for d, n in enumerate(x.shape) if d not in axes]))
     if count <= FEW < x.size:
-        word = {"maximum": "max", "minimum": "min"}[monoid]
         for d in sorted(axes, reverse=True):
-            x = _reduced_few(k, word, x, d)
+            x = _reduced_few(k, COMBINE[monoid], x, d)
         return x
     kept = [d for d in range(x.ndim) if d not in axes]
     re, im = k.parts(x)
