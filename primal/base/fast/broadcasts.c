@@ -3,10 +3,11 @@
    Here rows that are short are put into blocks, of which the loop, NumPy's own, sees one piece:
    narrow operands are repeated in memory that stays in the cache (100 us). */
 
-#define SPREAD_BLOCK 2048                        /* elements of a block */
-#define SPREAD_ROW 256                         /* from which on a row is a piece of its own */
-#define SPREAD_FILLED (SPREAD_BLOCK * 16 + 64)          /* bytes of a repeated operand, written in whole vectors */
+#define SPREAD_BLOCK 2048 /* elements of a block */
+#define SPREAD_ROW 256    /* from which on a row is a piece of its own */
 #define SPREAD_DIMS 8
+/* Bytes of a repeated operand, which is written in whole vectors. */
+#define SPREAD_FILLED (SPREAD_BLOCK * 16 + 64)
 
 /* Each of `n` elements `times` times. Two to four are known to the compiler, which shuffles vectors;
    of more, vectors are written whole, and what lies beyond is written again by the next element. */
