@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 70
+VERSION = 71
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -128,12 +128,12 @@ rounded: Callable[[Any, Any], Any] = _rounded if extension is None else extensio
 
 
 def of_float32(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
-    """The extension's function of two operands of float32, in vectors where NumPy goes number by
-    number; `other` for others, and without it."""
+    """The extension's function of two operands of one dtype where that is float32, in vectors where
+    NumPy goes number by number; `other` for others, and without it."""
     own = getattr(extension, name, None)
     if own is None:
         return other
-    return lambda x, y: (own if x.dtype is FLOAT32 and y.dtype is FLOAT32 else other)(x, y)
+    return lambda x, y: (own if x.dtype is FLOAT32 else other)(x, y)
 
 
 nextafter = of_float32("nextafter", np.nextafter)

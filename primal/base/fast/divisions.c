@@ -111,12 +111,12 @@ WIDEST static void rounded_down(const float *y, float *out, float *rest, npy_int
     }
 }
 
-/* To the nearest whole number, from which roundings have moved it; 0 has the sign of y. */
-WIDEST static void wholes(const float *y, float *out, npy_intp n) {
+/* To the nearest whole number, from which roundings have moved it. 0 keeps the sign of y, which it has as
+   +0 over y. */
+WIDEST static void wholes(float *out, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) {
-        const float q = out[i], up = fabsf(q) + 0x1.fffffep-2f;
-        const float near = one_of(up < 0x1p23f, cut_off_32(up), up);
-        out[i] = copysignf(near, one_of(near == 0, y[i], q));
+        const float up = fabsf(out[i]) + 0x1.fffffep-2f;
+        out[i] = copysignf(one_of(up < 0x1p23f, cut_off_32(up), up), out[i]);
     }
 }
 
@@ -137,7 +137,7 @@ static inline void division_rows(char **args, const npy_intp *sizes, const npy_i
             multiples(in[0], in[1], rest, quotient, n);
             divided(quotient, in[1], quotient, n);
             rounded_down(in[1], quotient, rest, n);
-            wholes(in[1], quotient, n);
+            wholes(quotient, n);
         }
         const float *made[] = {wanted & QUOTIENT ? quotient : rest, rest};
         for (int k = 0; k <= ((wanted & QUOTIENT) && (wanted & REST)); k++)

@@ -171,10 +171,8 @@ WIDEST static void psi_of(const float *x, float *out, npy_intp n, const double *
             level[i] = either(v < 0, mirrored, level[i]);
         }
     for (npy_intp i = 0; i < n; i++) {
-        const double v = x[i];
-        const int pole = (v <= 0) & (apart(v) == 0);
-        const double found = either(v < INFINITY, level[i], v);
-        out[i] = (float)either(pole | (v == -INFINITY), NAN, found);
+        const double v = x[i], found = either(v < INFINITY, level[i], v);
+        out[i] = (float)either((v <= 0) & (apart(v) == 0), NAN, found);
     }
 }
 
