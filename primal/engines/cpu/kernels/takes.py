@@ -218,7 +218,8 @@ def clamped(k: Any, start: Value, size: int) -> tuple[Value, Value]:
     low = start
     if kind_of(start.node.dtype) == "i":
         low = k.binary("max", start, k.literal(0, start.dtype))
-    return start, k.binary("min", low, k.literal(size - 1, start.dtype))
+    last = min(size - 1, int(np.iinfo(start.node.dtype).max))  # of numbers that repeat, any size
+    return start, k.binary("min", low, k.literal(last, start.dtype))
 
 
 def take_of_copy(

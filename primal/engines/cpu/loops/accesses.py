@@ -15,7 +15,8 @@ class Access:
     """One element of an array, read into `out` or combined with `value` by a word, or 'set'.
 
     starts: an index, and its greatest value and step in bytes. `checks`: where one is outside,
-    nothing is written, and `fill` (bits) read; else indices are clamped.
+    nothing is written, and `fill` (bits) read; else indices are clamped. `ahead`: bytes in front of
+    it by what is known of its place.
     """
 
     array: Value
@@ -25,6 +26,7 @@ class Access:
     word: str = "set"
     checks: bool = False
     fill: int = 0
+    ahead: int = 0
 
 
 def access_of(step: Routine) -> Access | None:
@@ -35,9 +37,9 @@ def access_of(step: Routine) -> Access | None:
         return None
     if type(spec) is Window and spec.rank == 0:
         value = given.pop(0) if spec.puts else None
-        pairs = list(zip(words[2::2], words[3::2], strict=True))
+        pairs = list(zip(words[3::2], words[4::2], strict=True))
         out = None if spec.puts else step.outs[0]
-        return Access(x, list(zip(given, pairs, strict=True)), out, value)
+        return Access(x, list(zip(given, pairs, strict=True)), out, value, ahead=words[2])
     if not isinstance(spec, Gather | Scatter) or spec.columns != 1 or spec.window:
         return None
     # The offset of the only index is 0.

@@ -338,7 +338,8 @@ class Fused(Native):
                 for x, numbers in access.starts
             ]
         )
-        at = self._address(node, access.array.offset * node.dtype.itemsize)
+        ahead = access.array.offset * node.dtype.itemsize + access.ahead
+        at = self._address(node, ahead)
         if access.out is None:
             assert access.value is not None
             value, given = self._ref(access.value, 0, regs, items), NATIVE[access.value.node.dtype]

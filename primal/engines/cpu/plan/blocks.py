@@ -247,7 +247,7 @@ def _updated(
     for step in steps:
         if type(step) is not Routine or step.into is None:
             continue
-        old, x, *starts = step.args
+        old, x = step.args
         group, (out,) = makers.get(x.node), step.outs
         if group is None or group.reductions or x.strides is not None or readers[x.node] != 1:
             continue
@@ -262,12 +262,6 @@ def _updated(
         group.pieces[x.node] = place
         before.setdefault(place_of[group], []).append(Move(old, out))
         gone.add(step)
-        for v in starts:
-            mine = makers.get(v.node)
-            if mine is not None and readers[v.node] == 1:
-                mine.nodes.remove(v.node)
-                if not (mine.nodes or mine.reductions):
-                    gone.add(mine)
     return [
         s for i, step in enumerate(steps) if step not in gone for s in (*before.get(i, ()), step)
     ]

@@ -45,7 +45,6 @@ from primal.engines.cpu.routines.pieces import (
 )
 from primal.engines.cpu.script import MEMORY_INT, Copy, Int, Place, Script, copying
 from primal.ir.avals import Aval
-from primal.ir.builders import Unsupported
 
 UINT32 = np.dtype(np.uint32)
 CHOICES, MANY = 8, 1024
@@ -64,7 +63,8 @@ class Window:
     """A window copied out of an array at clamped starts, or into it (`puts`).
 
     Words: bytes of a run; parts of the outermost loop, or of the run where there is none, each of
-    which is a unit; per start its greatest value and its step; loops (part, big).
+    which is a unit; bytes in front of the window by what is known of its place; per start its
+    greatest value and its step; loops (part, big).
     """
 
     item: int
@@ -80,13 +80,13 @@ class Window:
         part = s.address() if self.puts else None
         starts = [s.address() for _ in range(self.starts)]
         out = s.address()
-        run, parts = s.words(2)
+        run, parts, ahead = s.words(3)
         limits = [s.words(2) for _ in range(self.starts)]
         sizes = s.words(self.rank)
         strides = [s.words(self.rank) for _ in range(2)]
 
         def unit(u: Int) -> None:
-            here = out if self.puts else big
+            here = (out if self.puts else big) + ahead
             for start, (limit, step) in zip(starts, limits, strict=True):
                 here = here + s.integer(self.index, start).most(0).least(limit) * step
 
@@ -232,7 +232,7 @@ def dynamic_slice(k: Any, x: Value, starts: Sequence[Value], sizes: tuple[int, .
     loops = merged([(n, (p, o)) for n, p, o in zip(sizes, plain, own, strict=True)])
     run = run_of(loops, item)
     parts, cost = _shared(size_of(sizes) * item, run)
-    words = [run, parts]
+    words = [run, parts, 0]
     for d, _ in moving:
         words += [x.shape[d] - sizes[d], own[d]]
     spec = Window(
@@ -341,19 +341,11 @@ def dynamic_update_slice(k: Any, x: Value, part: Value, starts: Sequence[Value])
     own = bytes_of(part)
     loops = merged([(n, (p, o)) for n, p, o in zip(part.shape, own, plain, strict=True)])
     run = run_of(loops, item)
-    # What is known of the starts stands as one with a step of a byte, and is at most itself.
-    begin = sum([a * p for a, p in zip(fixed, plain, strict=True)])
     parts, cost = _shared(part.size * item, run)
-    words = [run, parts]
+    words = [run, parts, sum([a * p for a, p in zip(fixed, plain, strict=True)])]
     given = [s for _, s in moving]
     for d, _ in moving:
         words += [x.shape[d] - part.shape[d], plain[d]]
-    if begin:
-        index = moving[0][1].dtype if moving else np.dtype(np.int64)
-        if begin > np.iinfo(index).max:
-            raise Unsupported("a start beyond the dtype of the starts")
-        words += [begin, 1]
-        given.append(held(k, k.literal(begin, index)))
     name = index_name(given[0]) if given else "i8"
     spec = Window(item, run > item, name, len(given), len(loops), True)
     (out,) = k.routine(
