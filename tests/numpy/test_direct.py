@@ -12,6 +12,7 @@ import primal.numpy as jnp
 from primal import jit, nn
 from primal.base import native
 from primal.numpy import direct
+from primal.numpy.direct import divisions
 from primal.runtime.array import ArrayImpl
 from tests.numpy.direct_rows import BYTES, GRID, HALVES, LAWS, NANS, PAIRS, WHOLE
 from tests.numpy.direct_values import (
@@ -141,6 +142,21 @@ def test_reductions_of_truths(name):
         same_bits(ours.reduce(jnp.asarray(x), initial=2), numpys.reduce(x, initial=2))
     masked = ours.reduce(jnp.asarray(GRID > 2), 1, where=jnp.asarray(keep))
     same_bits(masked, numpys.reduce(GRID > 2, 1, where=keep))
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("float32", 22), ("float64", 51)])
+def test_quotients_that_may_end_in_a_half(dtype, bits, x64):
+    """Only those of so many bits are left to the operations, which round them the other way."""
+    draw = np.random.default_rng(0)
+    y = (2 * draw.integers(1, 1 << bits, 2000) + 1).astype(dtype)
+    for least, used in ((bits - 1, True), (bits, False)):
+        x = (y * (1 + draw.random(2000)) * 2.0**least).astype(dtype)
+        want = parts(jnp.divmod.__wrapped__(jnp.asarray(x), jnp.asarray(y)))
+        for found in (divisions._divmod(x, y), divisions._floor_divide(x, y)):
+            assert (found is not None) == used
+            if used:
+                same_bits(found, want if type(found) is tuple else want[0])
+        assert np.array_equal(np.floor_divide(x, y), want[0]) == used
 
 
 def test_powers_of_zero_are_zero():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import primal
+import primal.numpy as jnp
 from primal import lax
 from primal.engines.cpu.run.objects import counters
 from primal.ops import elementwise as e
@@ -191,6 +192,18 @@ def test_quotients_by_one_number_for_all(divisor: float, dtype: str) -> None:
         step = np.nextafter(abs(want[small]), np.inf) - abs(want[small])
         assert (abs(got[small] - want[small]) <= step).all()
         np.testing.assert_array_equal(np.signbit(got[small]), np.signbit(want[small]))
+
+
+@pytest.mark.parametrize("dtype", ["int4", "int8", "int16", "int32"])
+def test_known_divisors_beyond_the_dtype_wrap(dtype: str) -> None:
+    ends = jnp.iinfo(dtype)
+    low, size = int(ends.min), int(ends.max) - int(ends.min) + 1
+    values = [low, low + 1, -4, -1, 0, 1, 3, int(ends.max)]
+    x = np.array(values).astype(jnp.dtype(dtype))
+    for n in (2, 4, 7, 12, 120, 130, 200, 259, 33_000, 70_001):
+        over = (n - low) % size + low
+        got = primal.jit(lambda x, n=n: x // n)(jnp.asarray(x))
+        assert got.astype("int32").tolist() == [v // over for v in values]
 
 
 def test_a_number_for_all_elements_is_known() -> None:

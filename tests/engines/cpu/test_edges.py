@@ -10,6 +10,7 @@ import pytest
 
 import primal
 import primal.numpy as jnp
+from primal import lax
 from primal.base.dtypes import bfloat16
 from primal.engines.cpu.plan.schedule import Group
 from tests.engines.cpu.fences import fenced
@@ -212,3 +213,15 @@ def test_padded_numbers_in_memory_meet_padded_parts(n: int, dtype: Any) -> None:
     product = x.prod(1, keepdims=True)
     want = 2 * np.conj(product) * product / x
     np.testing.assert_allclose(got, want, rtol=3e-5 if dtype == np.complex64 else 1e-13)
+
+
+@pytest.mark.parametrize("config", [(1, 2, 0), (-1, 2, 0), (2, -1, 0), (1, 0, 1), (0, 3, 1)])
+@pytest.mark.parametrize("number", [0, 3])
+def test_sums_of_short_rows_that_were_padded(number: float, config: tuple[int, int, int]) -> None:
+    """Only those by zeros, without gaps and whole, are as far apart as their sizes say."""
+    low, high, between = config
+    x = drawn((3000, 3), np.float32)
+    y = drawn((3000, 3 + low + high + 2 * between), np.float32)
+    edges = (0, 0, 0), config
+    run(lambda x, y: lax.pad(x, np.float32(number), edges) + y, x, y)
+    run(lambda x: lax.pad(x, np.float32(number), edges) + lax.pad(x * 2, np.float32(0), edges), x)

@@ -96,6 +96,13 @@ def test_parts_of_light_words(name: str) -> None:
     assert words <= 60
 
 
+@pytest.mark.parametrize(("by", "light"), [(3, True), (None, False)])
+def test_shifts_are_light_by_a_known_number(by: int | None, light: bool) -> None:
+    x = np.arange(3000, dtype=np.int32)
+    made = agree(lambda x: (lambda y: [y[1:] * y[:-1]])(x << (x if by is None else by)), x)
+    assert (len(made.plan.steps) == 1) == light
+
+
 def test_views_of_views_make_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each further level of a scan pads slices of light words: it made twice as many as the last,
     and takes as many."""

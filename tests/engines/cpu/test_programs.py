@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primal.numpy as jnp
 from primal import lax
 from primal.base.config import num_threads
 from primal.base.dtypes import physical_dtype
@@ -24,6 +25,7 @@ from primal.engines.cpu.run import objects
 from primal.engines.cpu.run.driver import Driver
 from primal.engines.cpu.run.foundry import Casting
 from primal.engines.cpu.run.objects import counters
+from primal.engines.cpu.steps import Library
 from primal.ir.jaxpr import hoist_consts
 from primal.transforms.simplify import simplify
 from tests.cases import CASES, Case
@@ -132,6 +134,13 @@ def test_float16_without_instructions_for_it(monkeypatch: pytest.MonkeyPatch) ->
     agree(lambda x: [x.max(0), x.min(), lax.pad(x, zero, edges), x + x, x.T, x[::2].sum(1)], x)
     at = np.array([3, 0, 3, -2, 40], np.int32)
     agree(lambda x, at: [x.at[at].max(x[:5]), x.at[at, 1].min(x[5:10, 0]), x.at[at].set(0)], x, at)
+    x = np.tile(x[:, :3], (5, 1))  # few columns, which others choose among
+
+    def moved(x: Any, i: Any, at: Any) -> list[Any]:
+        return [lax.dynamic_slice_in_dim(x, i, 2, 1), x.T[at], jnp.roll(x, 1, 1)]
+
+    program = agree(moved, x, np.int32(1), at).plan.program
+    assert not [s for s in program.steps if type(s) is Library]
 
 
 @functools.cache

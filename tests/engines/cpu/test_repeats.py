@@ -95,6 +95,21 @@ def test_complex_results_that_repeat_are_written() -> None:
     agree(lambda x: [pnp.full(SHAPE, 2j), down(x) * 2, pnp.sin(down(x)).real], x, within=4)
 
 
+@pytest.mark.parametrize("index", ["int8", "int32", "uint32", "int64"])
+def test_more_numbers_than_places_have_room_for(index: str, x64: None) -> None:
+    """Which are gathered where starts lie inside, whatever their dtype and the size."""
+    at = np.array([0, 127, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32]).astype(index)
+    numbers = lax.GatherDimensionNumbers((), (0,), (0,))
+    for n in (2**31 - 1, 2**31, 2**32 - 1, 2**40):
+
+        def f(x: Any, at: Any, n: int = n) -> Any:
+            many = pnp.broadcast_to(x, (n,))
+            return lax.gather(many, at[:, None], numbers, (1,), mode="fill", fill_value=-1)
+
+        got = pl.jit(f)(np.float32(2), at)
+        np.testing.assert_array_equal(got, [2 if 0 <= int(i) < n else -1 for i in at])
+
+
 def test_numbers_that_are_none_and_that_wrap_around() -> None:
     x = np.array([np.inf, -np.inf, np.nan, 0.0, 3e38, -1.5], np.float32)
     z = np.array([complex(np.inf, 0), complex(1, -np.inf), complex(np.nan, 2), 1 - 2j])

@@ -91,3 +91,34 @@ def test_bytes_that_lie_a_little_behind_in_their_page() -> None:
     made = built(f, x, np.int32(0))
     for at in range(4096 - 80, 4096 + 80, 3):
         np.testing.assert_array_equal(made.execute([x, np.int32(at)])[0], x[at : at + 70_000])
+
+
+@pytest.mark.parametrize("index", ["int8", "uint8", "int64"])
+def test_places_known_in_part(index: str) -> None:
+    """Of which the bytes in front are more than the starts' dtype holds."""
+    x, part = drawn((120, 3, 7), "float32"), drawn((2, 2, 3), "float32")
+
+    def f(x: Any, part: Any, i: Any) -> list[Any]:
+        return [
+            lax.dynamic_update_slice(x, part, (101, i, 1)),
+            lax.dynamic_update_slice(x, part, (101, 1, 2)),
+            lax.dynamic_slice(x, (101, i, 1), (2, 2, 3)),
+        ]
+
+    for i in (0, 1, 100):
+        made = agree(f, x, part, np.dtype(index).type(i))
+        assert set(names(made)) == {"Window"}
+
+
+def test_windows_of_what_is_joined_out_of_order() -> None:
+    x, y = drawn((6000,), "float32"), drawn((3, 6000), "float32")
+
+    def rolls(x: Any, i: Any) -> list[Any]:
+        return [jnp.roll(x[::2], i), jnp.roll(x[::-1], i), jnp.roll(x.reshape(60, 100)[::2], i, 0)]
+
+    def turned(y: Any, i: Any) -> list[Any]:
+        return [lax.dynamic_slice_in_dim(jnp.concatenate([y.T, y.T], 1), i, 5990, 0)]
+
+    for i in (0, 3, 10):
+        agree(rolls, x, np.int32(i))
+        agree(turned, y, np.int32(i))
