@@ -36,6 +36,9 @@ From 256 numbers on that is faster for few rows, but takes longer to compile tha
 one row of less than twice the length is left to it (1024 in 7 µs, not 2, after 18 ms, not 40). A
 loop's turns pay for that (one of 1024 complex64 a turn 8.6 to 2.3 µs, JAX 6.7, of 256 2.3 to 0.5).
 """
+TWICE = 8
+"""What turning and a second way through memory are worth, in instructions per number: many rows of
+1024 to 4096 as two took a sixth longer in the caches, 2.4 times as long outside of them."""
 GREAT = 512
 """Lengths from which on rows with a great prime may be convolutions, also a row alone: by pocketfft
 one of 2038 took 92 µs, not 20 (JAX 52), one of 601 31, not 10."""
@@ -97,9 +100,9 @@ def _pass(k: Any, x: Value, axis: int, name: str, length: int) -> Value:
         n1, n2, effort = 1, length, math.inf
         if name != "irfft":
             n1, n2, effort = fourier_long.split(length, real, together)
-        # Of smooth lengths short rows fit the caches, which is worth more than instructions.
+        # One vector of rows of a smooth length would be one thread's.
         whole = math.inf
-        if great and many:
+        if many and (great or count > together):
             halves = 2 if real and not length % 2 else 1
             whole = plan(length // halves, single).effort / halves
             whole *= -(-count // together) * together / count
@@ -107,7 +110,7 @@ def _pass(k: Any, x: Value, axis: int, name: str, length: int) -> Value:
         if great and convolved < min(effort, whole / 1.5):
             out = _convolved(k, x, name, length, size, single)
             return _again(k, x, out, name, length, made)
-        if effort < whole:
+        if effort + TWICE < whole:
             out = _in_two(k, x, name, (n1, n2), made, single)
             return _again(k, x, out, name, length, made)
     if many:
