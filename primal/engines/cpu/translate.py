@@ -88,6 +88,8 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
         words.eqn = eqn
         mark = len(words.order)
         _equation(words, eqn, env)
+        for v in [v for v in eqn.outvars if outlook.read[v] > 1]:
+            words.shared.update({p.node: outlook.read[v] for p in env[v].parts if p.is_node})
         origin = words.path, eqn
         for item in words.order[mark:]:
             for node in (item,) if type(item) is Node else item.outs:

@@ -101,6 +101,27 @@ def test_the_derivative_of_differences_is_one_group(shape: tuple[int, int], axis
     assert sum(sizes) - x.size <= sum(shape)  # where along an axis elements lie
 
 
+@pytest.mark.parametrize(
+    ("f", "groups"),
+    [
+        (lambda x: (x[1:] - x[:-1]) ** 2, 1),
+        (lambda x: (x[..., 2:] - x[..., :-2]) ** 2, 1),
+        (lambda x: jnp.gradient(x, axis=0) ** 2, 2),
+        (lambda x: (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2]) ** 2, 2),
+        (lambda x: jnp.tanh(x[2:, 1:-1] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1]), 2),
+    ],
+)
+def test_the_derivative_of_a_stencil_pads_nothing_in_memory(
+    f: Callable[..., Any], groups: int
+) -> None:
+    """Its cotangent is computed as it is read, or stored once for all neighbours."""
+    x = DRAW.integers(-3, 4, (100, 100)).astype(np.float32)
+    made = agree(lambda x: [primal.grad(lambda x: f(x).sum())(x)], x, within=8)
+    assert not [s for s in made.plan.steps if getattr(s, "name", "") == "pad"]
+    large = [s for s in made.plan.steps if type(s) is Group and np.prod(s.shape) > x.size / 2]
+    assert len(large) == groups
+
+
 def _complex(shape: tuple[int, ...], dtype: str) -> Any:
     return (DRAW.standard_normal(shape) + 1j * DRAW.standard_normal(shape)).astype(dtype)
 

@@ -88,6 +88,8 @@ class ComplexWords(Words):
         self._apart: dict[Any, Any] = {}
         self.around: dict[Any, Any] = {}
         """Keys of what is computed again, as it is padded or read: where, the word, of what."""
+        self.shared: dict[Node, int] = {}
+        """What several equations read, and how many."""
         self.crossed: set[Any] = set()
         """Shapes to which arrays are padded along rows, and others along other dimensions."""
 

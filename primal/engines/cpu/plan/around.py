@@ -16,6 +16,7 @@ from primal.engines.cpu.graph import (
     Node,
     Value,
     broadcast,
+    is_narrow,
     native,
     row_major,
     size_of,
@@ -122,8 +123,12 @@ _PLAIN = {
 }  # fmt: skip
 """Words whose results for zeros tell whether padded operands pad the result: no mask is read then,
 nor made every turn of a loop."""
-AGAIN, OF_PARTS = 2, 10
-"""Words that are computed again, and of the parts of complex numbers.
+AGAIN, OF_PARTS, LEAST = 4, 10, 2
+"""Words that are computed again, of the parts of complex numbers, and where more would be computed
+too often: twice as many in all, or of floats of 16 bits, which are rounded after each.
+
+So the derivative of the squares of x[1:] - x[:-1] is one pass (1000 x 1000: 320 to 140 µs, JAX
+250).
 
 Otherwise parts are arrays that further passes add up and put together: the gradient of the real
 part of x[1:]·conj(x[:-1]) of a million complex64 took 1,080 µs so, and takes 250 (JAX 490).
@@ -131,7 +136,8 @@ part of x[1:]·conj(x[:-1]) of a million complex64 took 1,080 µs so, and takes 
 
 
 def padded_around(
-    k: Any, x: Value, config: Sequence[tuple[int, int, int]], lines: bool = False
+    k: Any, x: Value, config: Sequence[tuple[int, int, int]], lines: bool = False,
+    stored: bool = False,
 ) -> Value | None:
     """pad(f(y)) as f(pad(y)), and zeros outside: f(y) need not be in memory.
 
@@ -144,8 +150,8 @@ def padded_around(
     if not any(map(any, config)):
         return None  # a view of x
     shape = tuple([low + n + high for n, (low, high, _) in zip(x.shape, config, strict=True)])
-    arg = sunk(k, x, OF_PARTS if lines else AGAIN)
-    again = None if arg is None else made_again(k, arg, config, shape, lines)
+    arg = sunk(k, x, _most(x, lines))
+    again = None if arg is None else made_again(k, arg, config, shape, lines, stored)
     if arg is None or again is None:
         return None
     x = arg
@@ -159,12 +165,13 @@ def padded_around(
 
 def made_again(
     k: Any, x: Value, config: Sequence[tuple[int, int, int]], shape: tuple[int, ...],
-    lines: bool = False,
+    lines: bool = False, stored: bool = False,
 ) -> list[Node] | None:
     """The words that padding x as it is read computes again; None where that does not suit.
 
     `lines`: vectors too, which otherwise are concatenations but for slices in loops (neighbours of
     17 numbers 71 to 30 ns a turn, of a million 750 to 225 µs), and more words, as of parts.
+    `stored`: what several equations read will be in memory.
     """
     # Short rows that are whole lie one after another: vectors run along many of them.
     shortest = shortest_row(k, shape) if any(config[-1]) else SHORTEST_WHOLE
@@ -180,7 +187,12 @@ def made_again(
         return None
     again: list[Node] = []
     padded = [d for d, c in enumerate(config) if any(c)]
-    return again if _is_remade(x, again, padded, OF_PARTS if lines else AGAIN) else None
+    return again if _is_remade(k, x, again, padded, _most(x, lines), stored) else None
+
+
+def _most(x: Value, lines: bool) -> int:
+    """How many words are computed again."""
+    return OF_PARTS if lines else LEAST if is_narrow(x.dtype) else AGAIN
 
 
 def _is_repeated(x: Value, padded: Sequence[int]) -> bool:
@@ -197,21 +209,35 @@ def _is_near(x: Value) -> bool:
     return apart and x.node.dtype.itemsize >= 4
 
 
-def _is_remade(x: Value, again: list[Node], padded: Sequence[int], most: int) -> bool:
+def _is_remade(
+    k: Any, x: Value, again: list[Node], padded: Sequence[int], most: int, stored: bool = False
+) -> bool:
     """Whether x is an array in memory, or few light words, which are listed, of such."""
-    node = x.node
+    node, known = x.node, len(again)
     if not is_made(x):
         return node.word != "iota" and (_is_near(x) or _is_repeated(x, padded))
+    if node in k.shared and most == AGAIN:
+        most = min(most, max(LEAST, known + 2 * AGAIN // k.shared[node]))
+    if _is_few(k, node, again, padded, most, stored):
+        return True
+    del again[known:]
+    return stored and node in k.shared
+
+
+def _is_few(
+    k: Any, node: Node, again: list[Node], padded: Sequence[int], most: int, stored: bool
+) -> bool:
+    """Whether a node is few light words, which are listed, of arrays in memory."""
     by_known = node.word == "div" and node.args[1].node.word == "literal"
     apart = node.word in WORDS
     if not (is_light_word(node.word) or node.word == "fma" or by_known):
         return False
-    if not apart and len([n for n in again if n.word not in WORDS]) == most:
+    if not apart and len([n for n in again if n.word not in WORDS]) >= most:
         return False
     again.append(node)
     return all(
         v.node.word == "literal"
-        or ((apart or v.dtype == x.dtype) and _is_remade(v, again, padded, most))
+        or ((apart or v.dtype == node.dtype) and _is_remade(k, v, again, padded, most, stored))
         for v in node.args
     )
 
@@ -228,7 +254,7 @@ def written_within(k: Any, x: Value, window: Value, low: int) -> Value | None:
     if native(x.dtype) is None or (native(x.dtype) == np.float16 and not _llvm.compiler().half):
         return None
     again: list[Node] = []
-    if not is_made(window) or not _is_remade(window, again, [0], OF_PARTS):
+    if not is_made(window) or not _is_remade(k, window, again, [0], OF_PARTS):
         return None
     return _remade(k, window, again, x.shape, [low], x)
 

