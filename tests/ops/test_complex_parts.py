@@ -58,6 +58,27 @@ def test_parts(name: str) -> None:
     np.testing.assert_array_equal(shaped, got[:600].reshape(20, 30).T)
 
 
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("expm1", lambda z: np.exp(z) - 1),
+        ("log1p", lambda z: np.log(z - -1)),  # the imaginary part less 0 keeps its sign
+        ("rsqrt", lambda z: 1 / np.sqrt(z)),
+    ],
+)
+def test_composed(name: str, reference: Any) -> None:
+    """Among many and alone, also of special parts; beside formulas of complex128 for numbers of
+    which 1 leaves enough digits."""
+    op, x = getattr(ops, name), np.concatenate([pairs(), numbers()])
+    got = np.asarray(op(jnp.asarray(x)))
+    some = [np.asarray(op(jnp.asarray(x[i : i + 90]))) for i in range(0, x.size, 90)]
+    np.testing.assert_array_equal(np.concatenate(some), got)
+    with np.errstate(all="ignore"):
+        want = reference(x.astype("D"))
+        some = (abs(want) > 1e-37) & (abs(want) < 1e38) & (abs(x) > 1e-6)
+    assert (np.abs(got[some] - want[some]) <= 1.2e-7 * np.abs(want[some])).all()
+
+
 def test_logistic() -> None:
     """Beside 1 / (1 + e^-z) in complex128, poles included; odd imaginary parts."""
     x = numbers()

@@ -111,19 +111,10 @@ def _log1p_impl(x: Any) -> Any:
     x = np.asarray(x)
     if is_finite(x):
         # NumPy's logarithm of complex numbers goes one by one, 50 ns each.
-        found = _log1p_in_double(x) if x.dtype == np.complex64 else _log1p_by_parts(x)
+        found = _log1p_by_parts(x)
         if found is not None:
             return found
     return _log1p_of_any(x)
-
-
-def _log1p_in_double(x: Any) -> Any:
-    """Of complex64, whose squares are exact in float64."""
-    a, b = x.real.astype(np.float64), x.imag.astype(np.float64)
-    out = np.empty(x.shape, x.dtype)
-    out.real = _log_of_modulus(a, (a * a, b * b), 0)
-    out.imag = np.arctan2(b, a + 1)
-    return out
 
 
 def _log1p_by_parts(x: Any) -> Any:
@@ -141,17 +132,8 @@ def _log1p_by_parts(x: Any) -> Any:
     if np.count_nonzero(near):
         a, b = a[near], b[near]
         squares, lost = zip(*map(_square, (a, b)), strict=True)
-        out.real[near] = _log_of_modulus(a, squares, lost[0] + lost[1])
+        out.real[near] = complexes.log_of_modulus(a, squares, lost[0] + lost[1])
     return out
-
-
-def _log_of_modulus(a: Any, squares: Any, lost: Any) -> Any:
-    """log|1 + a + b j| = log1p(a^2 + 2a + b^2) / 2, of squares that lost something to rounding."""
-    (square, other), twice = squares, a + a
-    total = square + twice
-    part = total - twice
-    lost = lost + ((twice - (total - part)) + (square - part))
-    return np.log1p((total + other) + lost) * 0.5
 
 
 def _square(x: Any) -> tuple[Any, Any]:
@@ -177,7 +159,7 @@ def _log1p_of_any(x: Any) -> Any:
 expm1 = unary(
     "expm1",
     INEXACT,
-    in_vectors(_expm1_impl),
+    in_vectors(complexes.parts_of(_expm1_impl, complexes.expm1)),
     # Of out + 1 far below 0 no digit would be left.
     each_alike(lambda t, call, x: mul(t, call(exp, x))),
     "exponential_minus_one",
@@ -186,7 +168,7 @@ expm1 = unary(
 log1p = unary(
     "log1p",
     INEXACT,
-    in_vectors(_log1p_impl),
+    in_vectors(complexes.parts_of(_log1p_impl, complexes.log1p)),
     each(lambda t, x: div(t, add(x, _one(t)))),
     "log_plus_one",
     written=_written_of_reals(np.log1p),
@@ -224,7 +206,7 @@ sqrt = unary(
 rsqrt = unary(
     "rsqrt",
     INEXACT,
-    in_float32(lambda x: reciprocal(np.sqrt(x))),
+    in_float32(complexes.parts_of(lambda x: reciprocal(np.sqrt(x)), complexes.rsqrt)),
     each_out(lambda t, out, x: mul(t, mul(constant(-0.5, t), div(out, x)))),
     "rsqrt",
 )
@@ -424,6 +406,19 @@ def _pow_type(x: Aval, y: Aval) -> Aval:
     return Aval(broadcast_shapes("pow", (x, y)), x.dtype, weak)
 
 
+def _complex_power(x: Any, y: Any) -> Any:
+    # In complex128, as `float_power` is: closer, and in a third of the time.
+    out = np.float_power(x, y)
+    # The C library gives the zeros of infinite operands the sign bit of a NaN.
+    if np.count_nonzero(out) < np.size(out):
+        lost = (out == 0) & ~(np.isfinite(x) & np.isfinite(y))
+        out = np.where(lost, 0, out) if lost.any() else out
+    return out
+
+
+_power_of_many = complexes.power(_complex_power)
+
+
 def _pow_impl(x: Any, y: Any) -> Any:
     y = y if y.dtype is x.dtype else y.astype(x.dtype)
     if x.dtype.kind == "c" and y.size == 1 and y.ndim <= x.ndim and y == 0.5 and is_plain(x):
@@ -431,7 +426,7 @@ def _pow_impl(x: Any, y: Any) -> Any:
         return sqrt.impl(x)
     if x.dtype.kind == "c":
         if x.dtype == np.complex64 and x.size + y.size > complexes.FEW:
-            return complexes.power(_complex_power, x, y)
+            return _power_of_many(x, y)
         out = _complex_power(x, y)
         return out if out.dtype == x.dtype else out.astype(x.dtype)
     if x.dtype.kind != "f":
@@ -450,16 +445,6 @@ def _pow_impl(x: Any, y: Any) -> Any:
         given, y = y, np.empty(shape, y.dtype)
         np.copyto(y, given)
     return np.power(x, y)
-
-
-def _complex_power(x: Any, y: Any) -> Any:
-    # In complex128, as `float_power` is: closer, and in a third of the time.
-    out = np.float_power(x, y)
-    # The C library gives the zeros of infinite operands the sign bit of a NaN.
-    if np.count_nonzero(out) < np.size(out):
-        lost = (out == 0) & ~(np.isfinite(x) & np.isfinite(y))
-        out = np.where(lost, 0, out) if lost.any() else out
-    return out
 
 
 def _root(x: Any) -> Any:
