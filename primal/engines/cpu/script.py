@@ -303,6 +303,7 @@ class Script(Code):
         self.do("br label %leave")
         self.start("leave")
         self.do("ret void")
+        self.lines[1:1] = self.stacked
         head = "ptr %slots, ptr %record, i64 %begin, i64 %end, ptr %status"
         body = "\n".join(self.lines)
         self.module.functions[name] = f"define void @{name}({head}) nounwind {{\n{body}\n}}\n"

@@ -19,7 +19,7 @@ from tests.engines.cpu.lab import built, numpy_run, spoiled
 DTYPES = ("complex64", "complex128")
 SPECIAL = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan]
 TIED = [0.0, -0.0, 1.0, -1.0]
-SHAPES = [(1,), (2,), (10,), (37,), (300,), (40, 3), (3, 40), (5, 6, 7), (70, 70)]
+SHAPES = [(1,), (2,), (10,), (37,), (300,), (40, 3), (3, 40), (40, 13), (5, 6, 7), (70, 70)]
 
 
 def _drawn(shape: Any, dtype: str, parts: list[float]) -> Any:

@@ -1,4 +1,4 @@
-"""Rows shorter than a vector, reduced and read again: a row in each lane, of any length."""
+"""Short rows, reduced and read again: a row in each lane, of any length."""
 
 from __future__ import annotations
 
@@ -41,9 +41,25 @@ def test_reduced_and_read_again(dtype: str, n: int, m: int) -> None:
         return [most[:, 0] + 1, y - most, (y * (y == most)).sum(1), (y > 3).any(1)]
 
     made = agree(f, x, bias, row)
-    # Sums of 32-bit integers are of 64 bits.
-    short = WIDE and m * n > 16 and n * (8 if dtype != "float32" else 4) <= 64
-    assert any(type(s) is RowSpec and s.turned for s in specs(made)) == short
+    assert any(type(s) is RowSpec and s.turned for s in specs(made)) == (WIDE and m * n > 16)
+
+
+@pytest.mark.parametrize("m", [2, 17, 2003])
+@pytest.mark.parametrize("n", [2, 5, 13, 16])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_are_two_columns(dtype: str, n: int, m: int) -> None:
+    x = drawn(m, n, dtype=dtype) + drawn(n, m).T * np.array(1j, dtype)
+    x[::3, 1] = x[::3, 0]
+
+    def f(x: Any) -> list[Any]:
+        total = x.sum(1, keepdims=True)
+        return [total[:, 0], x.max(1), x.min(1), x * 2 - total, x.conj() + x.max(1)[:, None]]
+
+    made = agree(f, x)
+    assert any(type(s) is RowSpec and s.turned for s in specs(made)) == (
+        WIDE and m * n > 16 and (n > 2 or dtype == "complex128")
+    )
+    agree(lambda x: [x.prod(1)], np.sign(x.real) + 1j * np.sign(x.imag).astype(dtype))
 
 
 @pytest.mark.parametrize("m", [17, 100, 3001])
@@ -105,21 +121,31 @@ def test_nan_and_signs_of_zero(n: int) -> None:
 
 
 @pytest.mark.parametrize("end", [False, True])
-def test_nothing_is_read_or_written_beyond(end: bool) -> None:
-    for m, n in ((9, 3), (16, 2), (33, 5), (16, 13), (100, 16)):
-        x = fenced((m, n), np.float32, end)
-        x[...] = drawn(m, n)
-        made = built(lambda x: [x - x.max(1, keepdims=True), x.sum(1)], x)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_nothing_is_read_or_written_beyond(dtype: Any, end: bool) -> None:
+    for m, n in ((9, 3), (16, 2), (33, 5), (16, 13), (3, 15), (100, 16)):
+        x = fenced((m, n), dtype, end)
+        x[...] = np.sign(drawn(m, n))
+        made = built(lambda x: [x - x.max(1, keepdims=True), x.sum(1), x.prod(1)], x)
         found = made.execute([x])
         np.testing.assert_array_equal(found[0], x - x.max(1, keepdims=True))
         np.testing.assert_array_equal(found[1], x.sum(1))
+        np.testing.assert_array_equal(found[2], x.prod(1))
 
 
 @pytest.mark.skipif(not WIDE, reason="points are a kernel per length")
-def test_all_lengths_are_one_kernel() -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_all_lengths_are_one_kernel(dtype: str) -> None:
     def kinds(m: int, n: int) -> set[Any]:
-        return specs(built(lambda x: [nn.softmax(x), x.max(1)], drawn(m, n)))
+        x = drawn(m, n, dtype=dtype)
+        found = specs(built(lambda x: [nn.softmax(x), x.max(1)], x))
+        if dtype == "complex64":
+            found |= specs(built(lambda x: [x.prod(1)], x))
+            found |= specs(built(lambda x: [x.prod(0), x.max(0)], x.T.copy()))
+        return found
 
-    first = kinds(40, 3)
-    for m, n in ((9, 2), (1000, 8), (33, 13), (300_000, 16)):
+    first = kinds(40, 3) if dtype != "complex64" else kinds(40, 5)
+    # Of up to four complex numbers extrema and products are written out.
+    short = [(9, 2)] if dtype != "complex64" else [(90, 6)]
+    for m, n in (*short, (1000, 8), (33, 13), (300_000, 16)):
         assert kinds(m, n) == first

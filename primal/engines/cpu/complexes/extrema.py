@@ -14,19 +14,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from primal.engines.cpu.complexes import folds
 from primal.engines.cpu.graph import Value, size_of
+from primal.engines.cpu.kernels import turned_rows
 from primal.engines.cpu.kernels.takes import INT32
 from primal.engines.cpu.lanes import COMBINE
-from primal.engines.cpu.routines.moves import element_at
 from primal.engines.cpu.routines.scans import WIDEST
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 LONGEST, MOST = 128, 4096
 """Numbers of a row, and of all, of which one has to be more for NumPy to be as fast as a loop."""
-FEW = 8
-"""Numbers to a row that are compared one after another: four passes over so short a row take
-ten times as long (500,000 rows of 2 complex64 2.6 ms), compiling is as long for 2 to 8."""
 
 
 def reduced(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value:
@@ -36,10 +36,9 @@ def reduced(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value:
         raise Unsupported("places beyond 32 bits")
     if count == 1:
         return k.reshape(x, tuple([n for d, n in enumerate(x.shape) if d not in axes]))
-    if count <= FEW < x.size:
-        for d in sorted(axes, reverse=True):
-            x = _reduced_few(k, COMBINE[monoid], x, d)
-        return x
+    order = _as_one(k, x, axes) if count <= turned_rows.LONGEST else None
+    if order is not None:
+        return folds.by_runs(k, x, axes, order, lambda x: folds.fold(k, COMBINE[monoid], x))
     kept = [d for d in range(x.ndim) if d not in axes]
     re, im = k.parts(x)
     worst = k.literal(-math.inf if monoid == "maximum" else math.inf, re.dtype)
@@ -50,28 +49,26 @@ def reduced(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value:
     def along(v: Value) -> Value:
         return k.broadcast_in_dim(v, x.shape, kept)
 
+    # Where some number is missing, which has the best parts is not asked.
     missing = k.binary("ne", x, x)
-    known = k.unary("not", missing)
     some = along(best("or", missing))
-    top = k.binary("eq", re, along(best(monoid, k.select_n(missing, re, worst))))
-    top = k.binary("and", top, known)
+    top = k.binary("eq", re, along(best(monoid, re)))
     beside = along(best(monoid, k.select_n(top, worst, im)))
     found = k.select_n(some, k.binary("and", top, k.binary("eq", im, beside)), missing)
     place = _places(k, x.shape, axes)
     first = best("minimum", k.select_n(found, k.literal(count, INT32), place))
     here = k.binary("eq", place, along(first))
-    least = k.literal(-math.inf, re.dtype)
-    parts = [best("maximum", k.select_n(here, least, p)) for p in (re, im)]
-    return k.pair(*parts, x.dtype)
+    whole = np.dtype(f"i{re.dtype.itemsize}")
+    none = k.literal(0, whole)
+    bits = [best("or", k.select_n(here, none, k.bitcast(p, whole))) for p in (re, im)]
+    return k.pair(*[k.bitcast(p, re.dtype) for p in bits], x.dtype)
 
 
-def _reduced_few(k: Any, word: str, x: Value, axis: int) -> Value:
-    """One number after another, for all rows at once: of equals the first stays."""
-    best = element_at(k, x, axis, 0)
-    for i in range(1, x.shape[axis]):
-        best = k.binary(word, best, element_at(k, x, axis, i))
-    out: Value = k.reshape(best, tuple([n for d, n in enumerate(x.shape) if d != axis]))
-    return out
+def _as_one(k: Any, x: Value, axes: Sequence[int]) -> Sequence[int] | None:
+    """The dimensions as numbers lie, if there the axes are side by side and in order."""
+    order = folds.order_of(k, x)
+    begin = order.index(axes[0])
+    return order if [*order[begin : begin + len(axes)]] == [*axes] else None
 
 
 def _places(k: Any, shape: tuple[int, ...], axes: Sequence[int]) -> Value:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from primal.base.structures import structure
-from primal.engines.cpu import _llvm, interleaved
-from primal.engines.cpu.code import LINE, SCALAR, Module, itemsize
+from primal.engines.cpu import _llvm
+from primal.engines.cpu.code import LINE, Module, itemsize
+from primal.engines.cpu.complexes import folds
+from primal.engines.cpu.complexes.vectors import Vectors, product
 from primal.engines.cpu.functions.floats import Floats
-from primal.engines.cpu.graph import Value, size_of
+from primal.engines.cpu.graph import Value
 from primal.engines.cpu.interleaved import PART
-from primal.engines.cpu.routines import turns
+from primal.engines.cpu.kernels.turned_rows import LONGEST
 from primal.engines.cpu.routines.moves import held, name_of
 from primal.engines.cpu.routines.scans import blocks, is_thin, sizes_along
 from primal.engines.cpu.script import (
@@ -24,8 +27,6 @@ from primal.engines.cpu.script import (
 )
 from primal.ir.avals import Aval
 
-SHORT = 16
-"""Numbers up to which a product is written out, half by half."""
 PARTS, LONG = 256, 1 << 16
 """Parts of rows, and the numbers from which few rows have some."""
 WIDE, MANY = 128, 64
@@ -40,26 +41,14 @@ BLOCK = 256
 
 def multiplied(k: Any, x: Value, axes: Sequence[int]) -> Value:
     """The product over axes, read in the order in which the numbers lie."""
-    order = turns.lying_alike(*k.parts(x)) if type(x) is not Value else turns.lying(x)
-    kept = [d for d in order if d not in axes]
-    x = k.transpose(x, order)
-    shape, reduced = list(x.shape), [order.index(d) for d in axes]
-    while reduced:
-        stop = max(reduced) + 1
-        begin = stop - 1
-        while begin - 1 in reduced:
-            begin -= 1
-        ends = shape[:begin], shape[begin:stop], shape[stop:]
-        x = k.reshape(x, tuple([size_of(sizes) for sizes in ends]))
-        x = _halves(k, x) if x.shape[1] <= SHORT else _product(k, k.dense(held(k, x)))
-        del shape[begin:stop]
-        reduced = [d for d in reduced if d < begin]
-    out = k.reshape(x, tuple(shape))
-    return k.transpose(out, [kept.index(d) for d in sorted(kept)])
+    return folds.by_runs(k, x, axes, folds.order_of(k, x), partial(_product, k))
 
 
 def _product(k: Any, x: Value) -> Value:
     """[outer, n, inner] with n multiplied up."""
+    if x.shape[1] <= LONGEST:
+        return folds.fold(k, "mul", x)
+    x = k.dense(held(k, x))
     outer, n, inner = x.shape
     part = PART[name_of(x)]
     if inner == 1:
@@ -195,58 +184,6 @@ class ProductsOfColumns:
 
         s.units(unit)
         s.finish(name)
-
-
-def product(f: Floats, x: Sequence[str], y: Sequence[str]) -> tuple[str, str]:
-    """x·y as every kernel makes it."""
-    (a, b), (c, d) = x, y
-    return f.fma(a, c, f.neg(f.mul(b, d))), f.fma(a, d, f.mul(b, c))
-
-
-class Vectors:
-    """Vectors of complex numbers as their parts."""
-
-    def __init__(self, s: Script, dtype: str) -> None:
-        self.s, self.f, self.t = s, Floats(s, dtype), s.vec(SCALAR[dtype])
-        self.dtype = next(c for c, part in PART.items() if part == dtype)
-
-    def read(self, place: Place, index: str, mask: str | None) -> tuple[str, str]:
-        found = interleaved.contiguous(self.s, self.dtype, place.name, index, mask)
-        part = PART[self.dtype]
-        re, im = [interleaved.emit(self.s, w, part, [found], self.dtype) for w in ("real", "imag")]
-        return re, im
-
-    def write(self, x: tuple[str, str], place: Place, index: str, mask: str | None) -> None:
-        found = interleaved.emit(self.s, "complex", self.dtype, x, self.dtype)
-        interleaved.store(self.s, self.dtype, found, place.name, index, mask)
-
-    def times(self, x: Sequence[str], y: Sequence[str]) -> tuple[str, str]:
-        return product(self.f, x, y)
-
-    def either(self, mask: str, x: str, y: str) -> str:
-        return self.s.new(f"select {self.s.vec('i1')} {mask}, {self.t} {x}, {self.t} {y}")
-
-    def every_other(self, x: str, y: str, odd: int) -> str:
-        """The even or odd lanes of two vectors."""
-        chosen = ", ".join([f"i32 {2 * i + odd}" for i in range(self.s.lanes)])
-        return self.s.new(
-            f"shufflevector {self.t} {x}, {self.t} {y}, <{self.s.lanes} x i32> <{chosen}>"
-        )
-
-
-def _halves(k: Any, x: Value) -> Value:
-    """The first half by the second, until one is left."""
-    rest = None
-    while (n := x.shape[1]) > 1:
-        if n % 2:
-            odd = _rows(k, x, n - 1, n)
-            rest = odd if rest is None else k.binary("mul", rest, odd)
-        x = k.binary("mul", _rows(k, x, 0, n // 2), _rows(k, x, n // 2, n // 2 * 2))
-    return x if rest is None else k.binary("mul", rest, x)
-
-
-def _rows(k: Any, x: Value, start: int, stop: int) -> Value:
-    return k.slice(x, (0, start, 0), (x.shape[0], stop, x.shape[2]), (1, 1, 1))
 
 
 @structure

@@ -243,24 +243,61 @@ class _Rows(Writer):
         for size in reversed(self.sizes[spec.kept :]):
             apart.insert(0, c.new(f"mul i64 {apart[0]}, {size}"))
         self.length = c.new(f"sdiv exact i64 {apart[0]}, {LINE}")
-        room = c.new(f"add i64 {apart[0]}, {SIDE * LINE}")
+        blocks = {}
         for k in found:
-            self.strides[k] = [*self.strides[k][: spec.kept], *apart[1:]]
-        return {k: c.new(f"alloca i8, i64 {room}, align {LINE}") for k in found}
+            # Of complex numbers the columns of both parts lie side by side.
+            far = apart
+            if self.dtype_at(k) in interleaved.PART:
+                far = [c.new(f"mul i64 {step}, 2") for step in apart]
+            self.strides[k] = [*self.strides[k][: spec.kept], *far[1:]]
+            room = c.new(f"add i64 {far[0]}, {SIDE * LINE}")
+            blocks[k] = c.new(f"alloca i8, i64 {room}, align {LINE}")
+        return blocks
+
+    def dtype_at(self, k: int) -> str:
+        """The dtype of an operand, or of the store that has a place behind them."""
+        spec = self.rows
+        return self.dtypes[(*range(len(spec.operands)), *spec.buffers, *spec.stores)[k]]
+
+    def turn(self, inwards: bool, k: int, given: str, left: str, block: str) -> None:
+        """Turn the rows of an operand into columns, or columns into what is stored."""
+        dtype, length = self.dtype_at(k), self.length
+        if dtype in interleaved.PART:
+            dtype, length = interleaved.PART[dtype], self.c.new(f"mul i64 {length}, 2")
+        turn(self.c, inwards, dtype, given, length, left, block)
 
     def turned(self, places: list[str], blocks: dict[int, str], left: str) -> None:
         """The rows that begin at the places, one per lane, where so many are left."""
-        spec, c = self.rows, self.c
         far = dict(enumerate(places))
         places = [blocks.get(k, place) for k, place in far.items()]
-        types = [o[1] for o in spec.operands]
         for k, block in blocks.items():
-            if k < len(types):
-                turn(c, True, types[k], far[k], self.length, left, block)
+            if k < self.first_item:
+                self.turn(True, k, far[k], left, block)
         self.scalars(places)
         self.columns(places, "0", self.mask("0", left))
-        for number, k in zip(spec.stores, [k for k in blocks if k >= len(types)], strict=True):
-            turn(c, False, self.dtypes[number], far[k], self.length, left, blocks[k])
+        for k, block in blocks.items():
+            if k >= self.first_item:
+                self.turn(False, k, far[k], left, block)
+
+    def from_block(self, k: int, place: str) -> str:
+        """A column of an operand, which is a whole vector."""
+        dtype, c = self.dtypes[k], self.c
+        part = interleaved.PART.get(dtype)
+        if part is None:
+            return self.contiguous(dtype, place, "0", None)
+        beside = c.new(f"getelementptr i8, ptr {place}, i64 {LINE}")
+        both = [self.contiguous(part, p, "0", None) for p in (place, beside)]
+        return emit(c, "complex", [part, part], dtype, both)
+
+    def to_block(self, dtype: str, value: str, place: str) -> None:
+        """Keep a column of what is stored."""
+        c, part = self.c, interleaved.PART.get(dtype)
+        if part is None:
+            self.store(dtype, value, place, "0", None)
+            return
+        for word in ("real", "imag"):
+            self.store(part, emit(c, word, [dtype], part, [value]), place, "0", None)
+            place = c.new(f"getelementptr i8, ptr {place}, i64 {LINE}")
 
     def between(
         self, number: int, values: dict[int, str], places: list[str], i: str, mask: str | None
@@ -416,9 +453,10 @@ class _Rows(Writer):
         def inner(places: list[str], i: str, mask: str | None, totals: list[str]) -> list[str]:
             here = dict(values)
             for r in operands:
-                # Blocks hold whole vectors.
-                lanes = None if spec.operands[r][2] == "t" else mask
-                here[r] = self.load(r, places[r], i, lanes)
+                in_block = spec.operands[r][2] == "t"
+                here[r] = self.from_block(r, places[r]) if in_block else self.load(
+                    r, places[r], i, mask
+                )
             for r in back:
                 here[r] = self.read_back(r, places[self.back[r]], i, mask)
             for n in mine:
@@ -428,6 +466,8 @@ class _Rows(Writer):
             for k, n in enumerate((*spec.buffers, *spec.stores)):
                 if n in mine and k < len(spec.buffers):
                     self.put_by(n, here[n], places[offset + k], i, mask)
+                elif n in mine and spec.turned:
+                    self.to_block(self.dtypes[n], here[n], places[offset + k])
                 elif n in mine:
                     self.store(self.dtypes[n], here[n], places[offset + k], i, mask)
             reduced = [(m, self.dtypes[r], here[r]) for m, r in sums]

@@ -1,7 +1,7 @@
-"""Rows shorter than a vector, turned into columns on the stack and back: a row in each lane.
+"""Short rows, turned into columns on the stack and back: a row in each lane.
 
 How many elements a row has is an argument. Four columns at a time are loaded, four elements of
-each row under one mask, and turned in registers: two shuffles and three insertions for a column,
+each row, and turned in registers: two shuffles and three insertions for a column,
 where a gather takes ten cycles. Columns lie `LINE` bytes apart.
 """
 
@@ -13,6 +13,10 @@ from primal.engines.cpu.code import LINE, MEMORY, SUFFIX, Code, itemsize
 
 SIDE = 4
 """Columns that are turned together."""
+LONGEST = 16
+"""Elements of a row, up to which this is as fast as a vector along it."""
+WIDEST = 2 * LONGEST
+"""Columns of a row, of complex numbers two each."""
 
 
 def turn(
@@ -21,17 +25,22 @@ def turn(
     """Rows of a length, into columns or out of them: the `count` that is left, or all lanes'."""
     kept, size, lanes = MEMORY[dtype], itemsize(dtype), c.lanes
     wide = c.vec(kept)
-    # The last rows of an array are few: as many as there are lanes are turned beside it.
-    spare = c.on_stack(f"[{lanes * lanes} x {kept}]")
-    few = c.new(f"icmp slt i64 {count}, {lanes}")
+    # The last rows of an array are few: as many as there are lanes are turned beside it. Where some
+    # are behind these, nothing is read beyond the array: a mask took a fifth of the time.
+    spare = c.on_stack(f"[{lanes * WIDEST + SIDE} x {kept}]")
+    few = c.new(f"icmp slt i64 {count}, {lanes + SIDE if inwards else lanes}")
     rows = c.new(f"select i1 {few}, ptr {spare}, ptr {given}")
-    elements = c.new(f"mul i64 {count}, {length}")
+    here = c.call("llvm.smin.i64", "i64", ("i64", count), ("i64", str(lanes)))
+    elements = c.new(f"mul i64 {here}, {length}")
 
     def copied_in() -> list[str]:
         # Lanes behind the last row hold zeros: anything else may be slow.
-        for n in range(lanes):
+        def one(n: str, _: list[str]) -> list[str]:
             p = c.new(f"getelementptr {wide}, ptr {spare}, i64 {n}")
             c.do(f"store {wide} zeroinitializer, ptr {p}, align {size}")
+            return []
+
+        c.loop("0", length, "1", [], one)
         return _copied(c, dtype, given, spare, elements)
 
     if inwards:
@@ -42,32 +51,35 @@ def turn(
         at = c.new(f"getelementptr i8, ptr {rows}, i64 {c.new(f'mul i64 {apart}, {n}')}")
         return c.new(f"getelementptr {kept}, ptr {at}, i64 {j}")
 
+    def piece(place: str) -> str:
+        return c.new(f"load <{SIDE} x {kept}>, ptr {place}, align {size}")
+
     def some(j: str, _: list[str]) -> list[str]:
+        columns = [
+            c.new(f"getelementptr i8, ptr {block}, i64 {c.new(f'add i64 {base}, {n * LINE}')}")
+            for base in [c.new(f"mul i64 {j}, {LINE}")] for n in range(SIDE)
+        ]  # fmt: skip
+        if inwards:
+            vectors = [_joined(c, kept, lambda n: piece(row(n, j)), k)
+                       for k in range(SIDE)]  # fmt: skip
+            for value, place in zip(_turned(c, wide, vectors), columns, strict=True):
+                c.do(f"store {wide} {value}, ptr {place}, align {size}")
+            return []
         left = c.new(f"trunc i64 {c.new(f'sub i64 {length}, {j}')} to i32")
         first = c.new(f"insertelement <{SIDE} x i32> poison, i32 {left}, i64 0")
         t = f"<{SIDE} x i32>"
         splat = c.new(f"shufflevector {t} {first}, {t} poison, {t} zeroinitializer")
         numbers = ", ".join([f"i32 {n}" for n in range(SIDE)])
         mask = c.new(f"icmp sgt {t} {splat}, <{numbers}>")
-        columns = [
-            c.new(f"getelementptr i8, ptr {block}, i64 {c.new(f'add i64 {base}, {n * LINE}')}")
-            for base in [c.new(f"mul i64 {j}, {LINE}")] for n in range(SIDE)
-        ]  # fmt: skip
-        if inwards:
-            vectors = [_joined(c, kept, lambda n: _piece(c, dtype, row(n, j), mask), k)
-                       for k in range(SIDE)]  # fmt: skip
-            for value, place in zip(_turned(c, wide, vectors), columns, strict=True):
-                c.do(f"store {wide} {value}, ptr {place}, align {size}")
-            return []
         vectors = [c.new(f"load {wide}, ptr {p}, align {size}") for p in columns]
         for k, value in enumerate(_turned(c, wide, vectors)):
             for b in range(lanes // SIDE):
                 chosen = ", ".join([f"i32 {SIDE * b + n}" for n in range(SIDE)])
-                piece = c.new(
+                four = c.new(
                     f"shufflevector {wide} {value}, {wide} poison, <{SIDE} x i32> <{chosen}>"
                 )
                 c.call_void(
-                    f"llvm.masked.store.v{SIDE}{SUFFIX[kept]}.p0", (f"<{SIDE} x {kept}>", piece),
+                    f"llvm.masked.store.v{SIDE}{SUFFIX[kept]}.p0", (f"<{SIDE} x {kept}>", four),
                     ("ptr", row(SIDE * b + k, j)), ("i32", str(size)), (f"<{SIDE} x i1>", mask),
                 )  # fmt: skip
         return []
@@ -75,15 +87,6 @@ def turn(
     c.loop("0", length, str(SIDE), [], some)
     if not inwards:
         c.guarded(few, [], lambda: _copied(c, dtype, spare, given, elements))
-
-
-def _piece(c: Code, dtype: str, place: str, mask: str) -> str:
-    kept = MEMORY[dtype]
-    t = f"<{SIDE} x {kept}>"
-    return c.call(
-        f"llvm.masked.load.v{SIDE}{SUFFIX[kept]}.p0", t, ("ptr", place),
-        ("i32", str(itemsize(dtype))), (f"<{SIDE} x i1>", mask), (t, "zeroinitializer"),
-    )  # fmt: skip
 
 
 def _joined(c: Code, kept: str, piece: Callable[[int], str], k: int) -> str:
