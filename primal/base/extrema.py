@@ -2,7 +2,8 @@
 
 NumPy returns either zero where 0 and -0 meet, by the instructions of the CPU and the place in the
 array. All engines have to agree, so whoever runs on NumPy takes these instead of its ufuncs. The
-extension has ufuncs of float32 and float64 that take NumPy's time. Without it, and for narrower
+extension has ufuncs of float32 and float64 that take NumPy's time, and of complex numbers, which
+NumPy compares one by one (100,000 complex64 560 us, here 45). Without it, and for narrower
 floats, a result without a zero costs one look at it, and one with zeros up to seven times that.
 """
 
@@ -17,7 +18,7 @@ from primal.base.native import IN_VECTORS, extension, narrowed, widened
 
 __all__ = ["Extremum", "clamp", "maximum", "minimum"]
 
-EXACT = frozenset([np.dtype(name) for name in ("f4", "f8") if extension is not None])
+EXACT = frozenset([np.dtype(name) for name in ("f4", "f8", "c8", "c16") if extension is not None])
 """The dtypes of the extension's ufuncs."""
 
 

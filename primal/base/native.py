@@ -16,7 +16,7 @@ import numpy as np
 from primal.base.caches import register
 from primal.base.dtype_table import bfloat16
 
-VERSION = 72
+VERSION = 73
 """What the sources beside it expect; another build is older or newer than they are."""
 
 extension: Any = None
@@ -127,16 +127,18 @@ rounded: Callable[[Any, Any], Any] = _rounded if extension is None else extensio
 """float32 rounded to the numbers of a dtype of two bytes, in its own memory where it may be."""
 
 
-def of_float32(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
-    """The extension's function of two operands of one dtype where that is float32, in vectors where
-    NumPy goes number by number; `other` for others, and without it."""
+def of_float32(
+    name: str, other: Callable[..., Any], dtypes: tuple[Any, ...] = (FLOAT32,)
+) -> Callable[..., Any]:
+    """The extension's function of two operands of one dtype where that is float32, or one of
+    `dtypes`, in vectors where NumPy goes number by number; `other` for others, and without it."""
     own = getattr(extension, name, None)
     if own is None:
         return other
-    return lambda x, y: (own if x.dtype is FLOAT32 else other)(x, y)
+    return lambda x, y: (own if x.dtype in dtypes else other)(x, y)
 
 
-nextafter = of_float32("nextafter", np.nextafter)
+nextafter = of_float32("nextafter", np.nextafter, (FLOAT32, np.dtype(np.float64)))
 fmod = of_float32("fmod", np.fmod)
 """np.fmod, which NumPy computes bit by bit (100,000 float32 take 1.8 ms, in vectors 0.2)."""
 

@@ -127,6 +127,24 @@ def test_clamp(dtype: str) -> None:
     np.testing.assert_array_equal(extrema.clamp(-3, whole, 7), np.clip(whole, -3, 7))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("side", SIDES)
+def test_complex(side: int, dtype: str) -> None:
+    """As NumPy has them one by one: by real, then imaginary parts, the first of equal ones."""
+    f, reference = SIDES[side], SIDES[side].ufunc
+    pairs = [complex(a, b) for a in (*FEW, np.nan) for b in (*FEW, np.nan)]
+    x = np.repeat(np.array(pairs, dtype)[:, None], len(pairs), 1)
+    for a, b in ((x, x.T), (x.T, x), (x[::-1, ::3], x.T[:, ::3]), (x, x.T[:1]), (x[:, :1], x.T)):
+        assert f(a, b).tobytes() == reference(a, b).tobytes()
+    mixed = np.random.default_rng(0).permutation(x.reshape(-1)).reshape(x.shape)
+    for rows in (mixed, np.where(np.isnan(mixed), 0, mixed), mixed[::2, ::-1]):
+        for axis in (0, 1):
+            assert f.reduce(rows, axis).tobytes() == reference.reduce(rows, axis).tobytes()
+            assert f.accumulate(rows, axis).tobytes() == reference.accumulate(rows, axis).tobytes()
+    got = extrema.clamp(x, mixed, x.T)
+    assert got.tobytes() == np.minimum(np.maximum(mixed, x), x.T).tobytes()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("side", SIDES)
 def test_at_indices(side: int, dtype: str) -> None:

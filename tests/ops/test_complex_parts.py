@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from primal import numpy as jnp
+from primal.base import native
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import complexes
 
@@ -109,3 +110,24 @@ def test_powers() -> None:
     some = np.isfinite(want) & (abs(want) < 1e38) & (abs(want) > 1e-37)
     found = np.asarray(ops.pow(jnp.asarray(z), jnp.asarray(w)))[some]
     assert (np.abs(found - want[some]) <= 1.2e-7 * np.abs(want[some])).all()
+
+
+def test_quotients() -> None:
+    """Parts rounded once, also where two products almost cancel; signs of zeros as NumPy's."""
+    if native.extension is None:
+        pytest.skip("NumPy's quotients, without the extension")
+    x = numbers()[:5000]
+    y = np.concatenate([x[1:2500], x[:1], x[2500:].conj() * (1 + 1e-6j)]).astype("c8")
+    got = np.asarray(ops.div(jnp.asarray(x), jnp.asarray(y)))
+    want = x.astype("G") / y.astype("G")
+    for g, w in ((got.real, want.real), (got.imag, want.imag)):
+        np.testing.assert_allclose(g, w.astype("d"), rtol=6.1e-8, atol=1.5e-45)
+    edges = pairs()
+    edges = edges[np.isin(edges.real, [0, 1, -2.5]) & np.isin(edges.imag, [0, 1, -2.5])]
+    x, y = edges[:, None], edges[edges != 0][None]
+    alike(np.asarray(ops.div(jnp.asarray(x), jnp.asarray(y))), x / y)
+    x, y = pairs()[:, None], pairs()[::7][None]
+    got = np.asarray(ops.div(jnp.asarray(x), jnp.asarray(y)))
+    for i in range(0, x.size, 29):
+        alone = ops.div(jnp.asarray(x[i]), jnp.asarray(y[0]))
+        np.testing.assert_array_equal(got[i], np.asarray(alone))

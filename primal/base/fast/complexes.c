@@ -250,6 +250,18 @@ WIDEST static void pow_pairs(const float *x, const float *y, float *out, npy_int
         }
 }
 
+WIDEST static void div_pairs(const float *x, const float *y, float *out, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        const double a = x[2 * i], b = x[2 * i + 1], c = y[2 * i], d = y[2 * i + 1];
+        /* With the sign of the divisor's larger part taken out, zeros have those of its quotient
+           with the other part (R. L. Smith, Comm. ACM 5, 1962), as XLA's and NumPy's. */
+        const double sign = copysign(1, either(fabs(c) >= fabs(d), c, d));
+        const double p = c * sign, q = d * sign;
+        const double scale = sign / (c * c + d * d);
+        GIVE((a * p + b * q) * scale, (b * p - a * q) * scale)
+    }
+}
+
 static const struct {
     const char *name;
     OfPairs *function;
@@ -261,7 +273,7 @@ static const struct {
     {"acos", acos_pairs, 1}, {"atan", atan_pairs, 1}, {"sinh", sinh_pairs, 1},
     {"cosh", cosh_pairs, 1}, {"tanh", tanh_pairs, 1}, {"asinh", asinh_pairs, 1},
     {"acosh", acosh_pairs, 1}, {"atanh", atanh_pairs, 1}, {"logistic", logistic_pairs, 1},
-    {"pow", pow_pairs, 2},
+    {"div", div_pairs, 2}, {"pow", pow_pairs, 2},
 };
 
 typedef struct {

@@ -154,14 +154,14 @@ DIVISION(fmod_rows, REST)
 DIVISION(remainder_rows, DIVISORS | REST)
 DIVISION(floor_divide_rows, DIVISORS | QUOTIENT)
 DIVISION(divmod_rows, DIVISORS | QUOTIENT | REST)
-static PyUFuncGenericFunction of_two[] = {hypot_rows, nextafter_rows, fmod_rows, remainder_rows,
+static PyUFuncGenericFunction of_two[] = {hypot_rows, fmod_rows, remainder_rows,
                                           floor_divide_rows, divmod_rows};
 
 static int add_of_two(PyObject *module) {
     static const char types[] = {NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_FLOAT};
-    static const char *names[] = {"hypot", "nextafter", "fmod", "remainder", "floor_divide", "divmod"};
-    for (int i = 0; i < 6; i++) {
-        PyObject *ufunc = PyUFunc_FromFuncAndData(of_two + i, no_data, types, 1, 2, 1 + i / 5,
+    static const char *names[] = {"hypot", "fmod", "remainder", "floor_divide", "divmod"};
+    for (int i = 0; i < 5; i++) {
+        PyObject *ufunc = PyUFunc_FromFuncAndData(of_two + i, no_data, types, 1, 2, 1 + i / 4,
                                                   PyUFunc_None, names[i], "Of float32.", 0);
         const int bad = ufunc == NULL || PyModule_AddObjectRef(module, names[i], ufunc) < 0;
         Py_XDECREF(ufunc);

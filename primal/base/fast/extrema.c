@@ -133,6 +133,67 @@ PICK_ROWS(minimum_32, float, lesser_32, extreme_32, 0)
 PICK_ROWS(maximum_64, double, greater_64, extreme_64, 1)
 PICK_ROWS(minimum_64, double, lesser_64, extreme_64, 0)
 
+/* Complex numbers by their real, then by their imaginary parts, as NumPy orders them one by one. */
+#define PICK_PAIRS(name, real, beyond, beyond_or_equal)                                            \
+    static inline __attribute__((always_inline)) int is_##name(real a, real b, real c, real d) {   \
+        const int known = (b == b) & (d == d), odd = (a != a) | (b != b);                          \
+        return odd | (beyond(a, c) & known) | ((a == c) & beyond_or_equal(b, d));                  \
+    }                                                                                              \
+    static void fold_##name(real *out, const char *at, npy_intp step, npy_intp n) {                \
+        real a = out[0], b = out[1];                                                               \
+        for (npy_intp i = 0; i < n; i++) {                                                         \
+            const real *x = (const real *)(at + i * step);                                         \
+            if (__builtin_expect(!is_##name(a, b, x[0], x[1]), 0)) {                               \
+                a = x[0];                                                                          \
+                b = x[1];                                                                          \
+            }                                                                                      \
+        }                                                                                          \
+        out[0] = a;                                                                                \
+        out[1] = b;                                                                                \
+    }                                                                                              \
+    WIDEST static void name(char **args, const npy_intp *sizes, const npy_intp *steps,             \
+                            void *nothing) {                                                       \
+        const npy_intp p = steps[0], q = steps[1], r = steps[2], one = 2 * sizeof(real);           \
+        const int apart = (args[0] == args[2] && p == r && r) ||                                   \
+                          disjoint(args[0], p, args[2], r, sizes[0], one);                         \
+        if (args[0] == args[2] && p == 0 && r == 0) {                                              \
+            fold_##name((real *)args[2], args[1], q, sizes[0]);                                    \
+            take_back_flag();                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (npy_intp start = 0; start < sizes[0]; start += apart ? TILE : 1) {                    \
+            const npy_intp left = sizes[0] - start, most = apart ? TILE : 1;                       \
+            const npy_intp n = left < most ? left : most;                                          \
+            const real *x = (const real *)(args[0] + start * p);                                   \
+            const real *y = (const real *)(args[1] + start * q);                                   \
+            real *out = (real *)(args[2] + start * r), rooms[3][2 * TILE];                         \
+            for (npy_intp i = 0; p != one && i < n; i++)                                           \
+                for (int k = 0; k < 2; k++)                                                        \
+                    rooms[0][2 * i + k] = ((const real *)((const char *)x + i * p))[k];            \
+            for (npy_intp i = 0; q != one && i < n; i++)                                           \
+                for (int k = 0; k < 2; k++)                                                        \
+                    rooms[1][2 * i + k] = ((const real *)((const char *)y + i * q))[k];            \
+            x = p == one ? x : rooms[0];                                                           \
+            y = q == one ? y : rooms[1];                                                           \
+            real *to = r == one ? out : rooms[2];                                                  \
+            _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) {                                \
+                const real a = x[2 * i], b = x[2 * i + 1], c = y[2 * i], d = y[2 * i + 1];         \
+                const int first = is_##name(a, b, c, d);                                           \
+                to[2 * i] = first ? a : c;                                                         \
+                to[2 * i + 1] = first ? b : d;                                                     \
+            }                                                                                      \
+            for (npy_intp i = 0; r != one && i < n; i++)                                           \
+                for (int k = 0; k < 2; k++)                                                        \
+                    ((real *)((char *)out + i * r))[k] = to[2 * i + k];                            \
+        }                                                                                          \
+        take_back_flag();                                                                          \
+    }
+
+PICK_PAIRS(maximum_c32, float, isgreater, isgreaterequal)
+PICK_PAIRS(minimum_c32, float, isless, islessequal)
+PICK_PAIRS(maximum_c64, double, isgreater, isgreaterequal)
+PICK_PAIRS(minimum_c64, double, isless, islessequal)
+
 /* clamp(low, x, high): min(max(x, low), high) */
 #define CLAMP_ROWS(name, real, maximum, minimum)                                                   \
     static void name(char **args, const npy_intp *sizes, const npy_intp *steps, void *nothing) {   \
@@ -150,6 +211,8 @@ PICK_ROWS(minimum_64, double, lesser_64, extreme_64, 0)
 
 CLAMP_ROWS(clamp_32, float, maximum_32, minimum_32)
 CLAMP_ROWS(clamp_64, double, maximum_64, minimum_64)
+CLAMP_ROWS(clamp_c32, float _Complex, maximum_c32, minimum_c32)
+CLAMP_ROWS(clamp_c64, double _Complex, maximum_c64, minimum_c64)
 
 /* As the language has them: the other one where one is NaN, and of two zeros the second. */
 #define SKIP(name, fold, real, beyond)                                                             \
@@ -203,33 +266,42 @@ SIGN_ROWS(sign_32, float)
 SIGN_ROWS(sign_64, double)
 
 static PyUFuncGenericFunction sign_loops[] = {sign_32, sign_64};
-static PyUFuncGenericFunction maximum_loops[] = {maximum_32, maximum_64};
 static PyUFuncGenericFunction fmax_loops[] = {fmax_32, fmax_64};
 static PyUFuncGenericFunction fmin_loops[] = {fmin_32, fmin_64};
-static PyUFuncGenericFunction minimum_loops[] = {minimum_32, minimum_64};
-static PyUFuncGenericFunction clamp_loops[] = {clamp_32, clamp_64};
-static void *no_data[] = {NULL, NULL};
-static const char loop_types[] = {NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_FLOAT,
-                                  NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE};
+static PyUFuncGenericFunction nextafter_loops[] = {nextafter_32, nextafter_64};
+static PyUFuncGenericFunction maximum_loops[] = {maximum_32, maximum_64, maximum_c32, maximum_c64};
+static PyUFuncGenericFunction minimum_loops[] = {minimum_32, minimum_64, minimum_c32, minimum_c64};
+static PyUFuncGenericFunction clamp_loops[] = {clamp_32, clamp_64, clamp_c32, clamp_c64};
+static void *no_data[] = {NULL, NULL, NULL, NULL};
+#define THREE(type) type, type, type
+#define FOUR(type) type, type, type, type
+static const char types_of_one[] = {NPY_FLOAT, NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE};
+static const char types_of_two[] = {THREE(NPY_FLOAT), THREE(NPY_DOUBLE), THREE(NPY_CFLOAT),
+                                    THREE(NPY_CDOUBLE)};
+static const char types_of_three[] = {FOUR(NPY_FLOAT), FOUR(NPY_DOUBLE), FOUR(NPY_CFLOAT),
+                                      FOUR(NPY_CDOUBLE)};
+#undef THREE
+#undef FOUR
 
 static int add_ufuncs(PyObject *module) {
     struct {
         const char *name;
         PyUFuncGenericFunction *loops;
-        int operands, identity;
+        const char *types;
+        int number, operands, identity;
     } made[] = {
-        {"maximum", maximum_loops, 2, PyUFunc_ReorderableNone},
-        {"minimum", minimum_loops, 2, PyUFunc_ReorderableNone},
-        {"fmax", fmax_loops, 2, PyUFunc_None},
-        {"fmin", fmin_loops, 2, PyUFunc_None},
-        {"clamp", clamp_loops, 3, PyUFunc_None},
-        {"sign", sign_loops, 1, PyUFunc_None},
+        {"maximum", maximum_loops, types_of_two, 4, 2, PyUFunc_ReorderableNone},
+        {"minimum", minimum_loops, types_of_two, 4, 2, PyUFunc_ReorderableNone},
+        {"fmax", fmax_loops, types_of_two, 2, 2, PyUFunc_None},
+        {"fmin", fmin_loops, types_of_two, 2, 2, PyUFunc_None},
+        {"nextafter", nextafter_loops, types_of_two, 2, 2, PyUFunc_None},
+        {"clamp", clamp_loops, types_of_three, 4, 3, PyUFunc_None},
+        {"sign", sign_loops, types_of_one, 2, 1, PyUFunc_None},
     };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        /* As many of the one type as of the other around the middle. */
         PyObject *ufunc = PyUFunc_FromFuncAndData(
-            made[i].loops, no_data, loop_types + 3 - made[i].operands, 2,
-            made[i].operands, 1, made[i].identity, made[i].name, "Of float32 and float64.", 0);
+            made[i].loops, no_data, made[i].types, made[i].number, made[i].operands, 1,
+            made[i].identity, made[i].name, "Of floats of four and eight bytes.", 0);
         if (ufunc == NULL || PyModule_AddObjectRef(module, made[i].name, ufunc) < 0) {
             Py_XDECREF(ufunc);
             return -1;

@@ -223,20 +223,41 @@ WIDEST static void hypotenuses(const float *x, const float *y, float *out, npy_i
 }
 
 /* Bits of a float that is not negative ascend with it. */
-WIDEST static void neighbours(const float *x, const float *y, float *out, npy_intp n) {
-    for (npy_intp i = 0; i < n; i++) {
-        uint32_t a, b;
-        memcpy(&a, x + i, sizeof a);
-        memcpy(&b, y + i, sizeof b);
-        const uint32_t inward = -(uint32_t)((x[i] > y[i]) == (x[i] > 0));
-        const uint32_t least = (b & (1u << 31)) | 1, next = a + (inward | 1);
-        const uint32_t zero = -(uint32_t)(x[i] == 0), same = -(uint32_t)(x[i] == y[i]);
-        const uint32_t from = (zero & least) | (~zero & next), made = (same & b) | (~same & from);
-        float found;
-        memcpy(&found, &made, sizeof found);
-        out[i] = one_of((x[i] == x[i]) & (y[i] == y[i]), found, x[i] + y[i]);
+#define NEIGHBOURS(name, real, bits)                                                               \
+    static inline __attribute__((always_inline)) real one_##name(real x, real y) {                 \
+        bits a, b, sum;                                                                            \
+        const real both = x + y;                                                                   \
+        memcpy(&a, &x, sizeof a);                                                                  \
+        memcpy(&b, &y, sizeof b);                                                                  \
+        memcpy(&sum, &both, sizeof sum);                                                           \
+        const bits inward = -(bits)((x > y) == (x > 0)), next = a + (inward | 1);                  \
+        const bits least = (b & ((bits)1 << (8 * sizeof b - 1))) | 1;                              \
+        const bits zero = -(bits)(x == 0), same = -(bits)(x == y);                                 \
+        const bits odd = -(bits)((x != x) | (y != y));                                             \
+        const bits from = (zero & least) | (~zero & next), made = (same & b) | (~same & from);     \
+        const bits out = (odd & sum) | (~odd & made);                                              \
+        real found;                                                                                \
+        memcpy(&found, &out, sizeof found);                                                        \
+        return found;                                                                              \
+    }                                                                                              \
+    WIDEST static void name(char **args, const npy_intp *sizes, const npy_intp *steps,             \
+                            void *nothing) {                                                       \
+        const npy_intp n = sizes[0], p = steps[0], q = steps[1], r = steps[2], one = sizeof(real); \
+        const real *x = (const real *)args[0], *y = (const real *)args[1];                         \
+        real *out = (real *)args[2];                                                               \
+        if (n > 0 && p == one && q == 0 && r == one) {                                             \
+            const real only = *y;                                                                  \
+            _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) out[i] = one_##name(x[i], only); \
+        } else if (p == one && q == one && r == one)                                               \
+            _Pragma("GCC ivdep") for (npy_intp i = 0; i < n; i++) out[i] = one_##name(x[i], y[i]); \
+        else                                                                                       \
+            for (npy_intp i = 0; i < n; i++)                                                       \
+                *(real *)(args[2] + i * r) = one_##name(*(const real *)(args[0] + i * p),          \
+                                                        *(const real *)(args[1] + i * q));         \
     }
-}
+
+NEIGHBOURS(nextafter_32, float, uint32_t)
+NEIGHBOURS(nextafter_64, double, uint64_t)
 
 /* Numbers of a ufunc's row side by side, in their own memory where they lie so. */
 static const float *gathered(const char *from, npy_intp step, npy_intp n, float *room) {
@@ -267,7 +288,6 @@ static void scattered(const float *from, char *to, npy_intp step, npy_intp n) {
     }
 
 ROWS_OF_TWO(hypot_rows, hypotenuses)
-ROWS_OF_TWO(nextafter_rows, neighbours)
 
 /* f(x, row, ...): x as float32, rows of as many coefficients in float64, lowest power first. */
 static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *function, int near,

@@ -24,7 +24,7 @@ from primal.base.native import (
 from primal.ir.avals import Aval
 from primal.ir.op import ELEMENTWISE, Bound, Op, by_kind
 from primal.ir.trace import ZERO, Literal
-from primal.ops.elementwise.make import binary, is_integer, keeps_dtype, unary
+from primal.ops.elementwise.make import binary, instead_of, is_integer, keeps_dtype, unary
 from primal.ops.spread import add_transpose
 from primal.ops.types import ANY, NOT_LINEAR, NUMERIC, is_linear
 from primal.ops.words import constant, each, linear, unbroadcast, zero_derivative
@@ -39,7 +39,24 @@ def _neg_transpose(ct: Any, x: Any) -> Any:
     return (neg(ct),)
 
 
-neg = unary("neg", NUMERIC, keeps_dtype(np.negative), linear, "negate", transpose=_neg_transpose)
+_neg_exact = keeps_dtype(np.negative)
+
+
+def _neg_impl(x: Any) -> Any:
+    if x.dtype.kind == "c" and x.ndim and x.flags.c_contiguous:
+        # Its parts, for which NumPy has vectors (100,000 complex64 185 us, so 20).
+        return np.negative(x.view(x.real.dtype)).view(x.dtype)
+    return _neg_exact(x)
+
+
+neg = unary(
+    "neg",
+    NUMERIC,
+    instead_of(np.negative, _neg_impl),
+    linear,
+    "negate",
+    transpose=_neg_transpose,
+)
 
 
 add = binary(
@@ -90,6 +107,18 @@ mul: Op = binary(
 
 
 def _complex_quotient(x: Any, y: Any) -> Any:
+    """x/y; finite complex64 in double precision, where products are exact and none overflows."""
+    if extension is None or x.dtype != np.complex64:
+        return _any_complex_quotient(x, y)
+    x, y = np.broadcast_arrays(x, y)
+    out = extension.by_parts("div", x, y)
+    if not is_finite(out):
+        odd = (y == 0) | ~(np.isfinite(x) & np.isfinite(y))
+        out[odd] = _any_complex_quotient(x[odd], y[odd])
+    return out
+
+
+def _any_complex_quotient(x: Any, y: Any) -> Any:
     """x/y with C99's values at 0 and infinities (Annex G.5.1), as XLA's.
 
     What infinity divides is 0, infinity over a number infinite, and so is a number over 0; NumPy

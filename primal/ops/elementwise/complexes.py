@@ -49,6 +49,7 @@ def _by_parts(parts: Callable[..., Parts], other: Any) -> Any:
     name = parts.__name__
 
     def in_c(*xs: Any) -> Any:
+        xs = tuple(map(np.asarray, xs))  # numbers of NumPy's too
         return _mend(extension.by_parts(name, *xs), other, *xs)
 
     def in_blocks(*xs: Any) -> Any:
