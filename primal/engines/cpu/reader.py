@@ -8,6 +8,9 @@ from typing import Any
 from primal.engines.cpu.code import Code, Module
 from primal.engines.cpu.kernels import HEADER
 
+STRIP = 16
+"""Columns of a matrix that are gone through together."""
+
 
 class Reader:
     """The beginning of a routine: its operands, results and words, as values of the function."""
@@ -84,3 +87,26 @@ class Reader:
 def smaller(c: Code, x: str, y: str) -> str:
     """The lesser of two i64."""
     return c.call("llvm.smin.i64", "i64", ("i64", x), ("i64", y))
+
+
+def square(
+    r: Reader, m: str, n: str, element: Any, first: Sequence[tuple[str, str]] = ()
+) -> list[str]:
+    """`element(i, j, *values)`, which returns the next values, for all places of a matrix.
+
+    A strip of its columns after the other, so that where these lie along lines of the cache, those
+    of a strip are there until they are full.
+    """
+    c = r.c
+    types = [t for t, _ in first]
+
+    def strip(start: str, now: list[str]) -> list[str]:
+        stop = smaller(c, c.new(f"add i64 {start}, {STRIP}"), n)
+
+        def row(i: str, now: list[str]) -> list[str]:
+            given = list(zip(types, now, strict=True))
+            return c.loop(start, stop, "1", given, lambda j, now: element(i, j, *now))
+
+        return c.loop("0", m, "1", list(zip(types, now, strict=True)), row)
+
+    return c.loop("0", n, str(STRIP), first, strip)

@@ -12,8 +12,7 @@ import pytest
 
 from primal.base import openblas
 from primal.base.config import config
-from primal.engines.cpu import products
-from primal.engines.cpu.products import gemm, matvec, thin, tiled
+from primal.engines.cpu.products import gemm, matvec, thin, tiled, ways
 from primal.engines.cpu.products.panels import Tile
 from primal.engines.cpu.steps import Library, Routine
 from primal.ops.contract import dot_general
@@ -249,7 +248,7 @@ def test_without_openblas_numpy_multiplies(monkeypatch):
 
 def test_units_depend_on_the_problem_alone():
     def tiles(m, n, k):
-        return products.tiles(m, n, 2.0 * m * n * k, 4 * (m * k + k * n + m * n))
+        return ways.tiles(m, n, 2.0 * m * n * k, 4 * (m * k + k * n + m * n))
 
     assert tiles(64, 64, 64) == (1, 1)
     assert tiles(256, 768, 256) == (1, 2)

@@ -12,9 +12,10 @@ from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices.factorisations import CHUNK
-from primal.engines.cpu.matrices.solves import each_matrix, square
+from primal.engines.cpu.matrices.solves import each_matrix
 from primal.engines.cpu.matrices.spectra import Caller
 from primal.engines.cpu.products.blas import LETTER, factors
+from primal.engines.cpu.reader import square
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 

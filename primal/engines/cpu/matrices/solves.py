@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices import small
 from primal.engines.cpu.matrices.factorisations import CHUNK, MOST
 from primal.engines.cpu.products.blas import LETTER, factors
-from primal.engines.cpu.reader import Reader, smaller
+from primal.engines.cpu.reader import Reader, smaller, square
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
@@ -24,10 +23,6 @@ _INT32 = np.dtype(np.int32)
 
 ROWS = 1000
 """Of a matrix to be factored in one thread; for larger ones SciPy's LAPACK may have two."""
-STRIP = 16
-"""Columns of a matrix that are copied together."""
-COPIED = 512
-"""The same, where it has to be copied by columns and back."""
 LONG = 1 << 25
 """Products of a triangular system that are worth two threads."""
 SHARED = 1 << 24
@@ -69,7 +64,7 @@ def cholesky(k: Any, a: Value) -> Value:
     )[0]  # fmt: skip
 
 
-def lu(k: Any, a: Value, most: int = COPIED) -> list[Value]:
+def lu(k: Any, a: Value, most: int = ROWS) -> list[Value]:
     """Packed factors, swaps of rows, and the permutation they make."""
     if small.is_short(a):
         return small.lu(k, a)
@@ -145,29 +140,6 @@ def each_matrix(r: Reader, name: str, count: str, one: Any) -> None:
         c.loop(first, stop, "1", [], lambda i, _: one(i) or [])
 
     r.units(name, unit)
-
-
-def square(
-    r: Reader, m: str, n: str, element: Any, first: Sequence[tuple[str, str]] = ()
-) -> list[str]:
-    """`element(i, j, *values)`, which returns the next values, for all places of a matrix.
-
-    A strip of its columns after the other, so that where these lie along lines of the cache, those
-    of a strip are there until they are full.
-    """
-    c = r.c
-    types = [t for t, _ in first]
-
-    def strip(start: str, now: list[str]) -> list[str]:
-        stop = smaller(c, c.new(f"add i64 {start}, {STRIP}"), n)
-
-        def row(i: str, now: list[str]) -> list[str]:
-            given = list(zip(types, now, strict=True))
-            return c.loop(start, stop, "1", given, lambda j, now: element(i, j, *now))
-
-        return c.loop("0", m, "1", list(zip(types, now, strict=True)), row)
-
-    return c.loop("0", n, str(STRIP), first, strip)
 
 
 @structure

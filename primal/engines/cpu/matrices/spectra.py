@@ -15,9 +15,9 @@ from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.matrices.factorisations import CHUNK
-from primal.engines.cpu.matrices.solves import each_matrix, parts_of, square
+from primal.engines.cpu.matrices.solves import each_matrix, parts_of
 from primal.engines.cpu.products.blas import LETTER
-from primal.engines.cpu.reader import Reader
+from primal.engines.cpu.reader import Reader, square
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 

@@ -19,21 +19,14 @@ from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
 from primal.engines.cpu.graph import Value, native, reshaped, row_major, size_of, transposed
 from primal.engines.cpu.layout import EVEN
-from primal.engines.cpu.products import blas, gemm, matvec, thin, tiled
+from primal.engines.cpu.products import blas, gemm, matvec, tiled, ways
 from primal.engines.cpu.reader import Reader, smaller
 from primal.engines.cpu.routines.moves import merged
-from primal.engines.cpu.steps import RoutineSpec
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
 
 SMALL = 8
 """Sizes up to this are written out: a call of BLAS takes 100 ns or more."""
-TILE = 8e6
-"""Operations below which a product is one unit."""
-PER_BYTE = 10
-"""Operations in the time that a core takes to read or write a byte of memory."""
-UNIT = 1 << 18
-"""Bytes of a unit that mostly waits for memory."""
 THIN = 64 * 64
 """Elements of results whose terms are divided, where there are many."""
 TALL = 8
@@ -43,9 +36,6 @@ LONG = 1 << 14
 SHORT, ROWS = 16, 32
 """Terms up to which, and rows from which on, contiguous terms of y are turned: BLAS is slow at few
 (512 x 4 by 4 x 2048 of float32 355 to 138 us, JAX 134; 1000 x 10 by 10 x 1000 332 to 217, 252)."""
-SPEED = {"f4": 150.0, "f8": 75.0, "c8": 150.0, "c16": 75.0}
-"""Operations per nanosecond of one core, for the estimates; of real numbers."""
-
 Loop = tuple[int, tuple[int, int, int]]
 """A dimension: its size, and its strides in x, y and the result, in elements."""
 
@@ -308,45 +298,36 @@ def _by_blas(
     if max(m, n, depth, lda, ldb, om) > blas.MOST:
         raise Unsupported("a product of more than 2**31 rows or columns")
     dtype = x.node.dtype.str[1:]
+    turns, results = size_of([g[0] for g in loops]), there
+    if not rest and ways.in_halves(dtype, m, n, depth, turns, yk == 1):
+        depth //= 2
+        results = (2, *there)
+        loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
+        turns *= 2
     sizes, strides = (m, n, depth), ((xm, xk), (yk, yn), om)
-    work = 2.0 * m * n * depth * (4 if dtype[0] == "c" else 1)
-    memory = itemsize(dtype) * (m * depth + depth * n + m * n)
-    own, cost, results, room = False, max(work, PER_BYTE * memory) / SPEED[dtype], there, 0
-    callees: tuple[RoutineSpec | None, ...] = ()
-    if dtype == "f4" and tiled.have():
-        own = tiled.fits(*sizes, yk == 1)
-        if own and not rest and tiled.in_halves(*sizes, size_of([g[0] for g in loops])):
-            depth //= 2
-            results = (2, *there)
-            loops = [(2, (xk * depth, yk * depth, size_of(there))), *loops]
-            sizes = m, n, depth
-        if own:
-            cost, callees = tiled.cost(*sizes), tiled.callees(xk, yn)
-            unit = tiled.unit_of(sizes, size_of([g[0] for g in loops]))
-            room = tiled.room(unit[1])
-    elif dtype in ("f4", "f8"):
-        # Half as thin ones are better packed: 34 x 2048 x 512 of float64 1.2 ms, by BLAS 2.4.
-        fits = gemm.fits(*sizes, (xm, xk), yk == 1, itemsize(dtype))
-        near = fits and dtype == "f4" and m <= thin.MOST and 4 * depth * n <= thin.CACHE
-        if (near or _waits(work, memory)) and thin.fits(*sizes, yn):
-            own, (callees, unit, room) = True, thin.used(dtype, m)
-        elif fits and not _waits(2 * work, memory):
-            own, (callees, unit, room) = True, gemm.packed(dtype, sizes, strides[:2])
-    if not own:
-        rows, columns = tiles(m, n, work, memory)
-        unit = -(-m // rows), -(-n // columns)
-    turns = size_of([g[0] for g in loops])
+    way = ways.fastest(dtype, sizes, strides[:2], turns)
     last = turns // shape[0] if rest else 0
+    same = x.node is y.node and x.offset == y.offset and (xm, xk) == (yn, yk)
+    same = same and all(s[0] == s[1] for _, s in loops)
+    plain = om == n and [s[2] for _, s in loops] in ([], [m * n])
+    mirrored = ways.halved(n, depth, way) if same and plain else 0
+    unit = (mirrored, mirrored) if mirrored else way.unit
     words, parts = blas.record(
-        dtype, own, room, sizes, *strides, unit, blas.padded(loops), last, rest,
-        (ta, lda, tb, ldb, max(om, n)),
+        dtype, way.callees, way.room, sizes, *strides, unit, blas.padded(loops), last, rest,
+        (ta, lda, tb, ldb, max(om, n)), mirrored > 0,
     )  # fmt: skip
     made = k.routine(
         blas.Product(dtype, len(blas.padded(loops))), (x, y), (Aval(results, x.dtype),), words,
         units=parts * turns,
-        cost=min(int(cost / parts) + (0 if own else 150), blas.MOST), name="matmul", terms=depth,
-        callees=callees,
+        cost=min(int(way.cost / parts) + (0 if way.callees else 150), blas.MOST), name="matmul",
+        terms=depth, callees=way.callees,
     )[0]  # fmt: skip
+    if mirrored:
+        parts = -(-n // mirrored) - 1
+        made = k.routine(
+            blas.Mirror(dtype), (made,), (Aval(results, x.dtype),), (n, mirrored, parts),
+            units=parts * turns, cost=mirrored * n // 4, updates=((0, 0),), name="transpose",
+        )[0]  # fmt: skip
     if results != there:
         halves = [made.view(there, row_major(there), i * size_of(there)) for i in range(2)]
         made = k.binary("add", *halves)
@@ -375,36 +356,6 @@ def _copied(k: Any, x: Value, y: Value, copy_x: bool, copy_y: bool) -> tuple[Val
         return k.copy(v)
 
     return copied(x) if copy_x else x, copied(y) if copy_y else y
-
-
-def _waits(work: float, memory: int) -> bool:
-    """Whether a product of so many operations, on so many bytes, mostly waits for memory."""
-    return memory > 2 * UNIT and PER_BYTE * memory > work
-
-
-def tiles(m: int, n: int, work: float, memory: int) -> tuple[int, int]:
-    """Parts of the rows and columns of a product of so many operations, on so many bytes.
-
-    Few: each packs its operands anew, and a quarter of 256 x 768 x 256 takes a tenth longer. Of
-    thin ones, which wait for memory, there is little to pack: threads share more parts, so that
-    one who comes late delays little and each finds what it read last in a cache of its own
-    (2048 x 512 x 2 of float32: one unit 285 us, two 120 to 280, 16 of them 32).
-    """
-    thin = _waits(work, memory)
-    if work < TILE and not thin:
-        return 1, 1
-    parts = 2
-    while work >= 1e8 * parts * parts or (thin and memory > parts * UNIT):
-        parts *= 2
-    rows = columns = 1
-    while rows * columns < parts:
-        if m / rows >= n / columns and m / rows >= 32:
-            rows *= 2
-        elif n / columns >= 32:
-            columns *= 2
-        else:
-            break
-    return rows, columns
 
 
 def _matvec(k: Any, x: Value, y: Value, nb: int, ni: int, nj: int) -> Value:

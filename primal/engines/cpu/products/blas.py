@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from primal.base import openblas
 from primal.base.structures import structure
 from primal.engines.cpu.code import SCALAR, Code, Module, itemsize
-from primal.engines.cpu.reader import Reader, smaller
+from primal.engines.cpu.reader import Reader, smaller, square
 
 LETTER = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 MOST = 2**31 - 1
@@ -52,25 +53,25 @@ def padded(loops: Loops) -> Loops:
 
 
 def record(
-    dtype: str, own: bool, room: int, sizes: tuple[int, int, int], x: tuple[int, int],
+    dtype: str, callees: Sequence[Any], room: int, sizes: tuple[int, int, int], x: tuple[int, int],
     y: tuple[int, int], om: int, unit: tuple[int, int], loops: Loops, last: int, rest: int,
-    flags: Sequence[int],
+    flags: Sequence[int], mirrored: bool,
 ) -> tuple[list[int], int]:  # fmt: skip
     """The words of a product, and how many units a turn of its loops has.
 
-    `own`: by a function of the process, the first of those it may call, with `room` bytes of
-    memory. Strides in elements: x by row and term, y by term and column, the result by row.
-    `unit`: rows and columns of one. The last of the loops' turns, `last` of them, have `rest` more
-    terms. `flags`: transposition and leading dimension of x and of y for
-    BLAS, and that of the result.
+    `callees`: functions of the process, the first of which multiplies a unit, with `room` bytes of
+    memory; without any BLAS does. Strides in elements: x by row and term, y by term and column, the
+    result by row. `unit`: rows and columns of one. The last of the loops' turns, `last` of them,
+    have `rest` more terms. `flags`: transposition and leading dimension of x and of y for BLAS, and
+    that of the result. `mirrored`: units are square, and those below the diagonal left to `Mirror`.
     """
     (m, n, depth), (each, wide), size = sizes, unit, itemsize(dtype)
     parts, across = -(-m // each), -(-n // wide)
     words = [
-        int(own), *[0] * (CALLEES - 1), room if own else 0, m, n, depth,
+        int(bool(callees)), *[0] * (CALLEES - 1), room, m, n, depth,
         *[s * size for s in (*x, *y, om)], each, parts, wide, across,
         *words_of(loops, size), (math.prod(n for n, _ in loops) - last) * parts * across, rest,
-        routine(dtype, "gemm"), *flags,
+        int(mirrored), routine(dtype, "gemm"), *flags,
     ]  # fmt: skip
     return words, parts * across
 
@@ -92,6 +93,7 @@ class Units:
         self.each, self.parts, self.wide, self.across = (r.word() for _ in range(4))
         self.loops = r.loops(loops, 3)
         self.last, self.rest = r.word(), r.word()
+        self.mirrored = r.c.new(f"icmp ne i64 {r.word()}, 0")
         self.factors = factors(r.c, dtype)
 
     def sizes(self) -> list[str]:
@@ -159,6 +161,12 @@ class Product:
         strides = [units.am, units.ak, units.bk, units.bn, units.om]
 
         def unit(u: str, *indices: str) -> None:
+            *_, i, j = indices
+            copied = c.new(f"and i1 {units.mirrored}, {c.new(f'icmp slt i64 {j}, {i}')}")
+            made = c.new(f"xor i1 {copied}, true")
+            c.guarded(made, [], lambda: multiplied(u, indices))
+
+        def multiplied(u: str, indices: Sequence[str]) -> list[str]:
             places, below, wide, depth = units.place(u, *indices)
 
             def ours() -> list[str]:
@@ -173,8 +181,47 @@ class Product:
 
             (left,) = c.guarded(units.own, [("i1", "true")], ours)
             c.guarded(left, [], by_blas)
+            return []
 
         c.function(name, unit, units.sizes())
+
+
+@structure
+class Mirror:
+    """Symmetric matrices in place: what is below their diagonal units is what is above them.
+
+    Words: rows of a matrix; those of a unit, and units.
+    """
+
+    dtype: str
+    plain = True
+
+    def write(self, module: Module, name: str) -> None:
+        """Add the function."""
+        r = Reader(module)
+        c, size = r.c, itemsize(self.dtype)
+        r.array()
+        z, n, each, parts = r.array(), r.word(), r.word(), r.word()
+        along = c.new(f"mul i64 {n}, {size}")
+
+        def unit(u: str) -> None:
+            turn, i = r.split(u, parts)
+            first = c.new(f"mul i64 {i}, {each}")
+            after = c.new(f"add i64 {first}, {each}")
+            matrix = r.moved(z, (c.new(f"mul i64 {turn}, {n}"), along))
+            above = r.moved(matrix, (first, along), (after, str(size)))
+            left = r.moved(matrix, (after, along), (first, str(size)))
+
+            def element(a: str, b: str) -> list[str]:
+                p = r.moved(above, (a, along), (b, str(size)))
+                q = r.moved(left, (b, along), (a, str(size)))
+                value = c.new(f"load i{8 * size}, ptr {p}, align {size}")
+                c.do(f"store i{8 * size} {value}, ptr {q}, align {size}")
+                return []
+
+            square(r, each, c.new(f"sub i64 {n}, {after}"), element)
+
+        r.units(name, unit)
 
 
 def by_parts(

@@ -22,8 +22,8 @@ from primal.base import dtypes
 from primal.base.structures import replaced, structure
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import NATIVE, Value, row_major, size_of, sliced, transposed
-from primal.engines.cpu.products import SPEED
 from primal.engines.cpu.products.panels import Loop, Panels, blocked, units_of, words_of
+from primal.engines.cpu.products.ways import SPEED
 from primal.engines.cpu.routines.moves import merged
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
