@@ -9,6 +9,7 @@ from primal.base.later import Later
 if TYPE_CHECKING:
     from primal.engines.cpu import fourier as fourier
     from primal.engines.cpu.complexes import extrema as complex_extrema
+    from primal.engines.cpu.complexes import folds as complex_folds
     from primal.engines.cpu.complexes import products as complex_products
     from primal.engines.cpu.matrices import condense as condense
     from primal.engines.cpu.matrices import factorisations as factorisations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from primal.engines.cpu.routines import scans as scans
 else:
     complex_extrema = Later("primal.engines.cpu.complexes.extrema")
+    complex_folds = Later("primal.engines.cpu.complexes.folds")
     complex_products = Later("primal.engines.cpu.complexes.products")
     condense = Later("primal.engines.cpu.matrices.condense")
     convolution = Later("primal.engines.cpu.products.convolution")

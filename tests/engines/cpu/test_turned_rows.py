@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import primal.numpy as jnp
-from primal import nn
+from primal import lax, nn
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.kernels.rows import RowSpec
 from primal.engines.cpu.plan.schedule import Group
@@ -58,6 +58,26 @@ def test_complex_numbers_are_two_columns(dtype: str, n: int, m: int) -> None:
     made = agree(f, x)
     assert any(type(s) is RowSpec and s.turned for s in specs(made)) == (WIDE and m * n > 16)
     agree(lambda x: [x.prod(1)], np.sign(x.real) + 1j * np.sign(x.imag).astype(dtype))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_running_words_of_complex_numbers(dtype: Any, reverse: bool) -> None:
+    words = lax.cumsum, lax.cumprod, lax.cummax, lax.cummin
+    numpys = np.cumsum, np.cumprod, np.maximum.accumulate, np.minimum.accumulate
+    kinds = set()
+    for shape in ((2, 2), (19, 5), (33, 13), (300, 16), (7, 1, 9, 1)):
+        x = fenced(shape, dtype, True)
+        x[...] = np.sign(drawn(*shape)) - 1j * np.sign(drawn(*shape[::-1]).T)
+        x.ravel()[::5] = complex(-0.0, -0.0)
+        axis = len(shape) - 1 - (shape[-1] == 1)
+        made = built(lambda x, d=axis: [f(x, d, reverse=reverse) for f in words], x)
+        kinds.add(frozenset(specs(made)))
+        y = np.flip(x, axis) if reverse else x
+        for got, f in zip(made.execute([x]), numpys, strict=True):
+            want = f(y, axis=axis)
+            np.testing.assert_array_equal(got, np.flip(want, axis) if reverse else want)
+    assert len(kinds) == 1
 
 
 @pytest.mark.parametrize("m", [17, 100, 3001])

@@ -1,4 +1,5 @@
-"""Products and extrema of few complex numbers to a row or column: one of them in each lane.
+"""Products and extrema of few complex numbers to a row or column, and running words of short rows:
+one of them in each lane.
 
 How many numbers are reduced to one is an argument, from five on. They go one after another, so that
 of equal ones the first stays.
@@ -12,14 +13,23 @@ from typing import Any
 
 from primal.base.structures import structure
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.code import LINE, Module, itemsize
+from primal.engines.cpu.code import LINE, SCALAR, Module, itemsize
 from primal.engines.cpu.complexes.vectors import Vectors
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.interleaved import PART
-from primal.engines.cpu.kernels.turned_rows import SIDE, WIDEST, turn
+from primal.engines.cpu.kernels.turned_rows import LONGEST, SIDE, WIDEST, turn
+from primal.engines.cpu.lanes import emit
+from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.routines import turns
 from primal.engines.cpu.routines.moves import held, name_of
-from primal.engines.cpu.script import Int, Place, Script, lanes_before, read_vector
+from primal.engines.cpu.script import (
+    Int,
+    Place,
+    Script,
+    lanes_before,
+    read_vector,
+    write_vector,
+)
 from primal.ir.avals import Aval
 
 WRITTEN = 4
@@ -72,12 +82,7 @@ def fold(k: Any, word: str, x: Value) -> Value:
         return k.reshape(fold(k, word, x), (outer, 1, inner))
     x = k.dense(held(k, x))
     if inner == 1:
-        lanes = max(width, SIDE)
-        (out,) = k.routine(
-            FoldsOfRows(word, part, lanes), [x], [Aval((outer, 1, 1), x.dtype)], [n, outer],
-            units=-(-outer // (EACH * lanes)), cost=EACH * 2 * lanes * n, name=word,
-        )  # fmt: skip
-        return out
+        return _of_rows(k, word, x, n, Aval((outer, 1, 1), x.dtype))
     blocks = -(-inner // (EACH * width))
     (out,) = k.routine(
         FoldsOfColumns(word, part), [x], [Aval((outer, 1, inner), x.dtype)],
@@ -87,9 +92,35 @@ def fold(k: Any, word: str, x: Value) -> Value:
     return out
 
 
+def is_short(k: Any, x: Value, axis: int) -> bool:
+    """Whether what runs along an axis goes along short rows, that no loop holds in registers."""
+    few = 1 < x.shape[axis] == size_of(x.shape[axis:]) <= LONGEST
+    return few and not (k.path and x.size <= SMALL)
+
+
+def running(k: Any, word: str, x: Value, axis: int, reverse: bool) -> Value:
+    """What "add", "mul", "max" or "min" makes on its way along short rows."""
+    x = k.dense(held(k, x))
+    return _of_rows(k, word, x, x.shape[axis], x.aval, True, reverse)
+
+
+def _of_rows(k: Any, word: str, x: Value, n: int, aval: Aval, *how: bool) -> Value:
+    """The result of a word of rows of n numbers."""
+    part = PART[name_of(x)]
+    lanes = max(_llvm.compiler().width // itemsize(part), SIDE)
+    rows = x.size // n
+    out: Value
+    (out,) = k.routine(
+        FoldsOfRows(word, part, lanes, *how), [x], [aval], [n, rows],
+        units=-(-rows // (EACH * lanes)), cost=EACH * 2 * lanes * n, name=word,
+    )  # fmt: skip
+    return out
+
+
 @structure
 class FoldsOfRows:
-    """Of each row of few numbers one, a row in each lane; see `turned_rows`.
+    """Of each row of few numbers one, a row in each lane; see `turned_rows`. Or a `running` word of
+    each, whose results lie as the numbers do; `reverse`: from the last one on.
 
     Words: numbers of a row, rows. A unit takes several vectors of rows.
     """
@@ -97,6 +128,8 @@ class FoldsOfRows:
     word: str
     dtype: str
     lanes: int
+    running: bool = False
+    reverse: bool = False
 
     def write(self, module: Module, name: str) -> None:
         """Add the code to a module."""
@@ -105,17 +138,36 @@ class FoldsOfRows:
         x, out = s.address(), s.address()
         n, count = s.words(2)
         block = Place(s, s.on_stack(f"[{WIDEST * LINE} x i8], align {LINE}"))
+        wide = accumulator(self.word, self.dtype)
+        t = s.vec(SCALAR[wide])
+
+        def converted(value: str, given: str, out: str) -> str:
+            return value if given == out else emit(s, "convert", [given], out, [value])
+
+        def parts(i: str) -> list[Place]:
+            at = (n - Int(s, i) - 1 if self.reverse else Int(s, i)) * (2 * LINE)
+            return [block + at, block + at + LINE]
+
+        def column(i: str) -> list[str]:
+            read = [read_vector(s, self.dtype, p) for p in parts(i)]
+            return [converted(part, self.dtype, wide) for part in read]
+
+        def one(i: str, now: list[str]) -> list[str]:
+            found = v.folded(self.word, now, column(i))
+            if self.running:
+                for p, part in zip(parts(i), found, strict=True):
+                    write_vector(s, self.dtype, converted(part, wide, self.dtype), p)
+            return [*found]
 
         def some(first: Int) -> None:
-            here = x + first * n * (2 * itemsize(self.dtype))
-            turn(s, True, self.dtype, here.name, (n * 2).name, (count - first).name, block.name)
-
-            def column(i: Int) -> list[str]:
-                parts = block + i * (2 * LINE), block + i * (2 * LINE) + LINE
-                return [read_vector(s, self.dtype, p) for p in parts]
-
-            found = _one_after_another(v, self.word, n, column)
-            v.write(found, out, first.name, lanes_before(s, count - first))
+            at = first * (2 * itemsize(self.dtype))
+            sizes = (n * 2).name, (count - first).name, block.name
+            turn(s, True, self.dtype, (x + at * n).name, *sizes)
+            found = s.loop("1", n.name, "1", [(t, part) for part in column("0")], one)
+            if self.running:
+                turn(s, False, self.dtype, (out + at * n).name, *sizes)
+                return
+            v.write((found[0], found[1]), out, first.name, lanes_before(s, count - first))
 
         def unit(u: Int) -> None:
             first = u * (EACH * s.lanes)
@@ -150,24 +202,17 @@ class FoldsOfColumns:
 
             def some(first: Int) -> None:
                 mask = lanes_before(s, inner - first)
-                found = _one_after_another(
-                    v, self.word, n, lambda i: v.read(here, (i * inner + first).name, mask)
-                )
-                v.write(found, to, first.name, mask)
+
+                def number(i: str) -> tuple[str, str]:
+                    return v.read(here, (Int(s, i) * inner + first).name, mask)
+
+                found = s.loop(
+                    "1", n.name, "1", [(v.t, part) for part in number("0")],
+                    lambda i, now: [*v.folded(self.word, now, number(i))],
+                )  # fmt: skip
+                v.write((found[0], found[1]), to, first.name, mask)
 
             s.each(begin, (begin + each).least(inner), some, s.lanes)
 
         s.units(unit)
         s.finish(name)
-
-
-def _one_after_another(
-    v: Vectors, word: str, n: Int, number: Callable[[Int], Sequence[str]]
-) -> tuple[str, str]:
-    """The first of n numbers with the second, and so on."""
-    s = v.s
-    re, im = s.loop(
-        "1", n.name, "1", [(v.t, part) for part in number(Int(s, "0"))],
-        lambda i, now: [*v.folded(word, now, number(Int(s, i)))],
-    )  # fmt: skip
-    return re, im

@@ -8,6 +8,7 @@ from primal.engines.cpu import interleaved, lanes
 from primal.engines.cpu.code import SCALAR
 from primal.engines.cpu.functions.floats import Floats
 from primal.engines.cpu.interleaved import PART
+from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.script import Place, Script
 
 
@@ -38,12 +39,17 @@ class Vectors:
         return product(self.f, x, y)
 
     def folded(self, word: str, x: Sequence[str], y: Sequence[str]) -> Sequence[str]:
-        """x·y, or which of the two is the extremum, of equals x."""
+        """x + y, both wide, x·y, or which of the two is the extremum, of equals x."""
+        part = PART[self.dtype]
         if word == "mul":
             return self.times(x, y)
+        if word == "add":
+            wide = accumulator(word, part)
+            both = zip(x, y, strict=True)
+            return [lanes.emit(self.s, word, [wide] * 2, wide, [*ab]) for ab in both]
 
         def f(word: str, a: str, b: str) -> str:
-            of = "b1" if word in ("and", "or") else PART[self.dtype]
+            of = "b1" if word in ("and", "or") else part
             return lanes.emit(self.s, word, [of, of], "b1", [a, b])
 
         first = interleaved.is_first(f, "g" if word == "max" else "l", x, y)

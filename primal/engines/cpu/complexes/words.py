@@ -430,6 +430,8 @@ class ComplexWords(Words):
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
         if not is_complex(x.dtype):
             return super().cumulative(word, x, axis, reverse)
+        if word in ("add", "mul", "max", "min") and rooms.complex_folds.is_short(self, x, axis):
+            return rooms.complex_folds.running(self, word, x, axis, reverse)
         if word in ("max", "min"):
             return rooms.complex_extrema.cumulative(self, word, x, axis, reverse)
         if word == "mul":
