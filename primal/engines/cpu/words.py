@@ -545,6 +545,11 @@ class Words(MatrixWords):
         return scatters.scatter(self, word, x, indices, updates, **params)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
+        once = repeats.moved(
+            self, (x,), (axis,), lambda xs: self.cumulative(word, xs[0], axis, reverse)
+        )
+        if once is not None:
+            return once
         if is_narrow(x.dtype):
             wide = self.cumulative(word, self.convert(x, FLOAT32), axis, reverse)
             return self.convert(wide, x.dtype)

@@ -12,6 +12,7 @@ import primal as pl
 import primal.numpy as pnp
 from primal import grad, lax
 from primal.engines.cpu.plan.schedule import Group
+from primal.engines.cpu.steps import Routine
 from tests.engines.cpu.lab import HALF, agree
 
 DRAW = np.random.default_rng(0)
@@ -46,6 +47,17 @@ def test_values_and_sizes(name: str) -> None:
     assert max([int(np.prod(s.shape)) for s in groups], default=0) == most
     heavy = [s for s in groups if s.heavy]
     assert all(int(np.prod(s.shape)) == 200 for s in heavy)
+
+
+@pytest.mark.parametrize("word", [pnp.cumsum, pnp.cumprod, lax.cummax])
+def test_what_accumulates_along_others_is_computed_once(word: Callable[..., Any]) -> None:
+    """As the cotangent of the sum of a running sum."""
+    made = agree(
+        lambda x: [word(down(x), axis=0), grad(lambda v: pnp.cumsum(v, 1).sum())(down(x))], V,
+        within=8,
+    )  # fmt: skip
+    steps = [s for s in made.plan.steps if type(s) is Routine and s.name.startswith("cum")]
+    assert sorted([s.outs[0].shape for s in steps]) == [(1, 300), (200, 1)]
 
 
 def test_what_repeats_is_padded_once() -> None:

@@ -396,7 +396,7 @@ def _sunk(k: Any, x: Value, left: list[int]) -> Value | None:
 def _sunk_under(k: Any, x: Value, left: list[int]) -> Value:
     """Light words that are no view, of sunk ones if that suits."""
     node = x.node
-    if not x.is_node or not left[0]:
+    if not x.is_node or left[0] <= 0:
         return x
     left[0] -= node.word not in WORDS
     args = [_sunk(k, a, left) or a for a in node.args]
