@@ -17,7 +17,7 @@ from tests.engines.cpu.lab import agree, built
 
 WIDE = _llvm.compiler().width == 64
 """Elsewhere rows are points."""
-LENGTHS = [2, 3, 4, 5, 8, 13, 16]
+LENGTHS = [2, 3, 4, 5, 8, 13, 16, 21]
 
 
 def drawn(*shape: int, dtype: str = "float32") -> Any:
@@ -41,7 +41,8 @@ def test_reduced_and_read_again(dtype: str, n: int, m: int) -> None:
         return [most[:, 0] + 1, y - most, (y * (y == most)).sum(1), (y > 3).any(1)]
 
     made = agree(f, x, bias, row)
-    assert any(type(s) is RowSpec and s.turned for s in specs(made)) == (WIDE and m * n > 16)
+    short = WIDE and m * n > 16 and (n <= 16 or m > 64)
+    assert any(type(s) is RowSpec and s.turned for s in specs(made)) == short
 
 
 @pytest.mark.parametrize("m", [2, 17, 2003])
@@ -133,15 +134,16 @@ def test_softmax_and_layer_norm(n: int) -> None:
 
 @pytest.mark.parametrize("n", LENGTHS)
 def test_nan_and_signs_of_zero(n: int) -> None:
-    x = drawn(40, n)
+    x = drawn(70, n)
     x[::5, 1], x[3], x[4] = np.nan, -0.0, np.inf
-    agree(lambda x: [x.max(1), x.min(1), x.sum(1), x.prod(1), jnp.isnan(x).all(1)], x)
+    agree(lambda x: [x.max(1), x.min(1), x.sum(1), jnp.isnan(x).all(1)], x)
+    agree(lambda x: [x.prod(1)], x[:, :16])  # more would be rounded
 
 
 @pytest.mark.parametrize("end", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_nothing_is_read_or_written_beyond(dtype: Any, end: bool) -> None:
-    for m, n in ((9, 3), (16, 2), (33, 5), (16, 13), (3, 15), (100, 16)):
+    for m, n in ((9, 3), (16, 2), (33, 5), (16, 13), (3, 15), (100, 16), (67, 19), (71, 24)):
         x = fenced((m, n), dtype, end)
         x[...] = np.sign(drawn(m, n))
         made = built(lambda x: [x - x.max(1, keepdims=True), x.sum(1), x.prod(1)], x)

@@ -45,8 +45,8 @@ class RowSpec:
     results: numbers of reductions, or of items that are one per row, that are stored.
     column: the rows are columns, one in each lane, and a unit of work is all columns of the last
     kept loop. most: lanes that are enough for them.
-    turned: they are rows, shorter than a vector, that are turned into columns and back; operands of
-    step 't' and what is stored.
+    turned: they are short rows that are turned into columns and back; operands of step 't' and what
+    is stored.
     """
 
     kept: int

@@ -50,7 +50,9 @@ def is_packed(group: Any, nodes: Iterable[Node]) -> bool:
     wide = [d for d in range(len(group.shape)) if group.shape[d] != 1]
     rows = [d for d in wide if d not in group.axes]
     length = size_of([group.shape[d] for d in group.axes])
-    if not 2 <= length <= turned_rows.LONGEST or not rows or rows != wide[: len(rows)]:
+    many = size_of([group.shape[d] for d in rows]) >= turned_rows.MANY
+    longest = turned_rows.LONGER if many else turned_rows.LONGEST
+    if not 2 <= length <= longest or not rows or rows != wide[: len(rows)]:
         return False
     if _llvm.compiler().width < LINE:  # points take less there
         return False
@@ -67,6 +69,8 @@ def is_packed(group: Any, nodes: Iterable[Node]) -> bool:
     # Narrow numbers are more to a vector than instructions take by number; truth is a mask.
     if any(d not in NAMES or (d.itemsize < NARROW and d.kind != "b") for d in dtypes):
         return False
+    if length > turned_rows.LONGEST and not dtypes.issubset(NATIVE):
+        return False  # of complex numbers there would be too many columns
     return max([d.itemsize for d in dtypes]) >= NARROW
 
 
