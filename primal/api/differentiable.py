@@ -11,9 +11,25 @@ from primal.api.operands import check_outputs, name_of, operand
 from primal.base import dtypes
 from primal.base.pytree import flatten, flatten_with_path, keystr, unflatten
 from primal.ir.avals import Aval
+from primal.ir.state import state
 from primal.ir.trace import Tracer, aval_of
 from primal.runtime.refs import Ref
 from primal.runtime.refusals import shown
+from primal.transforms.jvp import JVPTrace
+from primal.transforms.linearize import LinearizeTrace, Tape
+from primal.transforms.stage import StageTrace
+
+DIFFERENTIATING = (JVPTrace, LinearizeTrace, Tape)
+
+
+def differentiated() -> bool:
+    """Whether derivatives are being taken of what runs now, other than of a whole program."""
+    trace = state.trace
+    while trace is not None and not isinstance(trace, StageTrace):
+        if type(trace) in DIFFERENTIATING:
+            return True
+        trace = trace.parent
+    return False
 
 
 def as_numbers(argnums: Any) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from primal.api.control.custom_calls import differentiated
+from primal.api.differentiable import differentiated
 from primal.api.misses import log_miss
 from primal.api.operands import (
     ShapeDtypeStruct,

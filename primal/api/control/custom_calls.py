@@ -11,6 +11,7 @@ import numpy as np
 
 from primal.api.control.symbolic import SymbolicZero, zeros_of
 from primal.api.control.with_refs import interleaved
+from primal.api.differentiable import DIFFERENTIATING
 from primal.api.operands import check_outputs, look_like, name_of, operand
 from primal.base import dtypes
 from primal.base.lasting import Lasting
@@ -28,8 +29,8 @@ from primal.ir.trace import ZERO, Literal, Tracer, aval_of
 from primal.runtime.program_refs import only_reading
 from primal.runtime.refs import Ref
 from primal.transforms.jvp import JVPTrace
-from primal.transforms.linearize import LinearizeTrace, Tape
-from primal.transforms.stage import StageTrace, stage
+from primal.transforms.linearize import LinearizeTrace
+from primal.transforms.stage import stage
 
 Tree = Any
 
@@ -145,7 +146,7 @@ def where_to_bind(leaves: Sequence[Any]) -> Any:
     if not tracers:
         return "call"
     trace = state.trace
-    while type(trace) in _DIFFERENTIATING and not any(t is trace for t in tracers):
+    while type(trace) in DIFFERENTIATING and not any(t is trace for t in tracers):
         trace = trace.parent
     if trace.parent is None:
         return "call"
@@ -153,19 +154,6 @@ def where_to_bind(leaves: Sequence[Any]) -> Any:
     while type(below) in (JVPTrace, LinearizeTrace):
         below = below.parent
     return trace if below.parent is None else "stage"
-
-
-_DIFFERENTIATING = (JVPTrace, LinearizeTrace, Tape)
-
-
-def differentiated() -> bool:
-    """Whether derivatives are being taken of what runs now, other than of a whole program."""
-    trace = state.trace
-    while trace is not None and not isinstance(trace, StageTrace):
-        if type(trace) in _DIFFERENTIATING:
-            return True
-        trace = trace.parent
-    return False
 
 
 def as_operand(x: Any) -> Any:

@@ -19,8 +19,8 @@ from primal.api.control.bodies import (
     promoted,
     trace_body,
 )
-from primal.api.control.custom_calls import differentiated
 from primal.api.control.with_refs import Loop, while_with_refs
+from primal.api.differentiable import differentiated
 from primal.api.operands import abstract, check_outputs, name_of, operand
 from primal.api.vectorize import vmap
 from primal.base import dtypes, errors

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.api.control.bodies import check_callable, trace_body
-from primal.api.control.custom_calls import differentiated
 from primal.api.control.with_refs import closing_over_refs
+from primal.api.differentiable import differentiated
 from primal.api.operands import argument_names, check_operands, name_of, operand
 from primal.base import dtypes
 from primal.base.errors import api_boundary

@@ -9,21 +9,18 @@ import platform
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from primal.base.config import config
 from primal.base.dtypes import physical_dtype
+from primal.base.later import Later
 from primal.base.native import empty
 from primal.engines.cpu import _llvm
 from primal.engines.cpu.graph import Value, size_of
 from primal.engines.cpu.layout import Instance
 from primal.engines.cpu.layout.rows import instance
-from primal.engines.cpu.loops.fused import Fused
-from primal.engines.cpu.loops.native import Native
-from primal.engines.cpu.loops.registers import strips_of, worth_fusing
-from primal.engines.cpu.loops.vectors import Vectors, fits_vectors
 from primal.engines.cpu.plan.places import Places
 from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.run import careful, driver, events, subnormals
@@ -36,6 +33,11 @@ from primal.engines.cpu.translate import Translated, translate
 from primal.ir.avals import Aval
 from primal.ir.evaluate import quietly
 from primal.ir.jaxpr import Jaxpr
+
+if TYPE_CHECKING:
+    from primal.engines.cpu.loops.native import Native
+
+_choice = Later("primal.engines.cpu.loops.choice")
 
 
 class Plan:
@@ -60,12 +62,8 @@ class Plan:
         for step in self.steps:
             if type(step) is not Loop:
                 continue
-            if space := strips_of(step):
-                self.fused[step] = Fused(step, self.places, worth_fusing(step), space)
-            elif fits_vectors(step):
-                self.fused[step] = Vectors(step, self.places)
-            elif most := worth_fusing(step):
-                self.fused[step] = Fused(step, self.places, most)
+            if found := _choice.one_function(step, self.places):
+                self.fused[step] = found
         _check_memory(name, self.arena, self.in_avals, self.out_avals)
 
     @property

@@ -8,6 +8,7 @@ from primal.base.later import Later
 
 if TYPE_CHECKING:
     from primal.engines.cpu import fourier as fourier
+    from primal.engines.cpu import products as products
     from primal.engines.cpu.complexes import extrema as complex_extrema
     from primal.engines.cpu.complexes import folds as complex_folds
     from primal.engines.cpu.complexes import products as complex_products
@@ -38,6 +39,7 @@ else:
     orders = Later("primal.engines.cpu.routines.orders")
     packed = Later("primal.engines.cpu.matrices.packed")
     pooling = Later("primal.engines.cpu.routines.pooling")
+    products = Later("primal.engines.cpu.products")
     recurrences = Later("primal.engines.cpu.routines.recurrences")
     reflections = Later("primal.engines.cpu.matrices.reflections")
     scans = Later("primal.engines.cpu.routines.scans")

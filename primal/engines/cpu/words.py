@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import physical_dtype
-from primal.engines.cpu import _llvm, products, rooms
+from primal.engines.cpu import _llvm, rooms
 from primal.engines.cpu.functions import divisions, powers
 from primal.engines.cpu.graph import (
     NAMES,
@@ -574,7 +574,7 @@ class Words(MatrixWords):
     # Products.
 
     def dot_general(self, x: Value, y: Value, **params: Any) -> Value:
-        return products.dot_general(self, x, y, **params)
+        return rooms.products.dot_general(self, x, y, **params)
 
     def convolution(self, x: Value, y: Value, **params: Any) -> Value:
         return rooms.convolution.convolution(self, x, y, **params)

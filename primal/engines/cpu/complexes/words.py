@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines.cpu import products, rooms
+from primal.engines.cpu import rooms
 from primal.engines.cpu.complexes.functions import FUNCTIONS, Terms, power
 from primal.engines.cpu.functions import powers
 from primal.engines.cpu.graph import (
@@ -34,7 +34,6 @@ from primal.engines.cpu.interleaved import is_first
 from primal.engines.cpu.loops import control
 from primal.engines.cpu.plan import around, partial, wanted
 from primal.engines.cpu.plan.commuting import made_by_pad, slice_of_copy
-from primal.engines.cpu.products import tiled
 from primal.engines.cpu.routines import scatters, turns
 from primal.engines.cpu.words import BOOL, Words
 from primal.ir.avals import Aval
@@ -347,9 +346,10 @@ class ComplexWords(Words):
         contracted = size_of([x.shape[i] for i in params["dimension_numbers"][0][0]])
         batch = size_of([x.shape[i] for i in params["dimension_numbers"][1][0]])
         work = x.size * y.size // contracted // batch
-        if x.size == y.size == batch * contracted and contracted <= products.SMALL:
-            return self.convert(products.of_vectors(self, x, y, params["dimension_numbers"]), dtype)
-        fast = work < WORK or (x.dtype == np.complex64 and tiled.have())
+        if x.size == y.size == batch * contracted and contracted <= rooms.products.SMALL:
+            found = rooms.products.of_vectors(self, x, y, params["dimension_numbers"])
+            return self.convert(found, dtype)
+        fast = work < WORK or (x.dtype == np.complex64 and rooms.products.tiled.have())
         for vector, matrix in ((x, y), (y, x)):
             if vector.size == batch * contracted < matrix.size and type(matrix) is not Pair:
                 fast = fast and bool(self.path)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import Node, Value
-from primal.engines.cpu.loops.short_loops import AT
+from primal.engines.cpu.loops.short_loops import AT, TURN
 from primal.engines.cpu.loops.spec import FusedSpec
 from primal.engines.cpu.plan.places import Places
 from primal.engines.cpu.steps import Loop
@@ -38,6 +38,11 @@ class Native:
         self._count = 0
         self._once: dict[Any, int] = {}
         self._first: list[Any] = []
+
+    @property
+    def turn(self) -> float:
+        """Nanoseconds of a turn, about."""
+        return float(TURN * len(self.spec.items) * self.runs)
 
     def words(self, tables: Any) -> list[int]:
         """The words from `AT` on: the helpers, then what the items ask for."""

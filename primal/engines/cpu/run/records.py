@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primal.engines.cpu.graph import Node, bytes_of
 from primal.engines.cpu.kernels import HEADER
 from primal.engines.cpu.layout import Instance
-from primal.engines.cpu.loops.native import Native
-from primal.engines.cpu.loops.short_loops import TURN
 from primal.engines.cpu.plan.places import Places
 from primal.engines.cpu.plan.schedule import Group
 from primal.engines.cpu.steps import Block, Branch, Library, Loop, Move, Routine, RoutineSpec
+
+if TYPE_CHECKING:
+    from primal.engines.cpu.loops.native import Native
 
 PIECE = 1 << 18
 """Bytes of a unit of a copy."""
@@ -180,7 +181,7 @@ class Tables:
             return before + self.record("loop", words), 50 + (step.trips or 1) * (cost + 10)
         outside, self.walked = self.walked, 0.0
         words = [*head, 0, 0, *ends, *fused.words(self), *rest]
-        turn, self.walked = self.walked + float(TURN * len(fused.spec.items) * fused.runs), outside
+        turn, self.walked = self.walked + fused.turn, outside
         record = self.record("loop", words)
         record[0] = self.kernels[fused.spec]
         return before + record, 50 + (step.trips or 1) * turn
