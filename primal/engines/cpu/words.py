@@ -65,6 +65,8 @@ class Words(MatrixWords):
         """What was added to zeros for a sum alone: indices, updates, parameters; sums of such."""
         self.spread: dict[Node, Any] = {}
         """What arrays were padded of: shape, operand, value, configuration."""
+        self.in_turn: dict[Node, Any] = {}
+        """Sums of arrays of which elements and zeros take turns: shape, and what `edges` says."""
         self.gathered: dict[Node, Any] = {}
         """What gathers were made of: operand, indices, parameters."""
         self.laid: dict[Node, Value] = {}
@@ -246,7 +248,7 @@ class Words(MatrixWords):
                 return x
             if x.shape in ((), y.shape) and _is_one(x):
                 return y
-        if name == "add" and (self.padded or self.scattered):
+        if name == "add" and (self.padded or self.scattered or self.spread):
             found = repeats.moved(self, (x, y), (), lambda xs: self.binary(name, *xs))
             found = found or wanted.sum_of(self, x, y)
             if found is not None:
@@ -404,12 +406,10 @@ class Words(MatrixWords):
             axes = tuple([at for at, i in enumerate(kept) if i in axes])
             if not axes:
                 return x
-        once = repeats.reduction(self, monoid, x, axes)
-        if once is not None:
-            return once
-        two = halves.reduced(self, monoid, x, axes)
-        if two is not None:
-            return two
+        for reduced in (repeats.reduction, commuting.reduced_between, halves.reduced):
+            made = reduced(self, monoid, x, axes)
+            if made is not None:
+                return made
         order = turns.order_of(x)
         if order != tuple(range(x.ndim)):
             out = self.reduce(monoid, transposed(x, order), [order.index(i) for i in axes])

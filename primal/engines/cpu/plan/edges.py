@@ -10,12 +10,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from primal.engines.cpu.graph import Value, is_zero, native, size_of, transposed
+from primal.engines.cpu.graph import IN_REGISTERS, Value, is_zero, native, size_of, transposed
 from primal.engines.cpu.layout import flat as flat_layout
 from primal.engines.cpu.layout.squares import SHORTEST
 from primal.engines.cpu.plan import around
+from primal.engines.cpu.plan.commuting import made_by_pad
 from primal.engines.cpu.routines import turns
-from primal.engines.cpu.routines.pieces import HEAVY_RUN, concatenate
+from primal.engines.cpu.routines.pieces import CLOSE, HEAVY_RUN, concatenate
 
 MOST_TERMS, MOST_APART = 24, 256
 """Terms of a sum of padded arrays up to which it is written out, and of those that never meet."""
@@ -30,7 +31,12 @@ def sum_of_padded(
     whole each time. The sums that lead up to the last one are read by nobody then, and not
     computed. Adding zero keeps what it does to -0. `order`: of dimensions, as all readers want it.
     """
-    if x.shape != y.shape or not all(p.is_node for p in (*x.parts, *y.parts)):
+    if x.shape != y.shape or not all(p.strides is None for p in (*x.parts, *y.parts)):
+        return None
+    taking_turns = _in_turn(k, x, y)
+    if taking_turns is not None:
+        return taking_turns
+    if not all(p.is_node for p in (*x.parts, *y.parts)):
         return None
     known = [_padded_of(k, v) for v in (x, y)]
     if not all(found is None or found[2] for found in known):
@@ -93,6 +99,54 @@ def sum_of_padded(
     if out.is_node:
         k.padded[out.node] = (dim, pieces, True)
     return out
+
+
+def _in_turn(k: Any, x: Value, y: Value) -> Value | None:
+    """x + y of arrays whose elements take turns with zeros, put together at once.
+
+    So is the cotangent of what reads every other element and those between: the gradient of the
+    squares of x[:, ::2] - x[:, 1::2] of 1000 x 1000 460 to 88 µs, JAX 178; of its rows 360 to 94.
+    """
+    one, other = _turns_of(k, x), _turns_of(k, y)
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    (d, step), found, terms = one[0], dict(one[1]), one[2] + other[2]
+    for low, (value, count) in other[1].items():
+        before, many = found.get(low, (None, 0))
+        found[low] = value if before is None else _plus(k, before, value), many + count
+    shape = (*x.shape[:d], x.shape[d] // step, 1, *x.shape[d + 1 :])
+    zero, made = k.literal(0, x.dtype), []
+    for low in range(step):
+        value, count = found.get(low, (None, 0))
+        if value is None:
+            made.append(k.broadcast_in_dim(zero, shape, ()))
+            continue
+        if count < terms and not _has_added_zero(value):
+            value = _plus(k, value, zero)
+        made.append(k.reshape(value, shape))
+    out: Value = k.reshape(concatenate(k, made, d + 1), x.shape)
+    k.in_turn[out.node] = x.shape, (d, step), found, terms
+    return out
+
+
+def _turns_of(k: Any, x: Value) -> Any:
+    """Dimension and distance; what lies so far apart from which place on, and of how many terms it
+    is the sum; of how many the whole is. None of what are no elements among zeros."""
+    if len(x.parts) > 1 or x.size <= IN_REGISTERS:
+        return None
+    shape, *known = k.in_turn.get(x.node, (None,))
+    if shape == x.shape:
+        return known
+    made = made_by_pad(k, x)
+    if made is None or not is_zero(made[1]) or made[0].node.word == "literal":
+        return None
+    value, _, config = made
+    padded = [d for d, edges in enumerate(config) if any(edges)]
+    d = padded[0]
+    low, high, between = config[d]
+    step = between + 1
+    whole = 0 <= low < step <= CLOSE and low + high == between
+    return ((d, step), {low: (value, 1)}, 1) if whole and between and len(padded) == 1 else None
 
 
 def _padded_of(k: Any, x: Value) -> Any:
