@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 73 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 74 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -151,7 +151,7 @@ static PyMethodDef module_methods[] = {
     {"broadcast", (PyCFunction)(void (*)(void))broadcast, METH_FASTCALL | METH_KEYWORDS,
      "broadcast(ufunc, *operands, out=None): of operands with sizes of 1, in blocks of rows."},
     {"threefry", (PyCFunction)(void (*)(void))threefry, METH_FASTCALL,
-     "threefry(k1, k2, x, y): hash pairs of uint32 in place."},
+     "threefry(k1, k2, x, y[, words]): hash pairs of uint32 in place."},
     {"horner", (PyCFunction)(void (*)(void))horner, METH_FASTCALL,
      "horner(coefficients, x): a polynomial of float32 or float64."},
     {"in_order", in_order_along, METH_O, "Numbers sorted along the last axis, or None."},

@@ -17,7 +17,7 @@ import numpy as np
 from primal.base.dtypes import uint32, uint64
 from primal.ir.trace import aval_of, literal
 from primal.ops.bits.keys import random_wrap, traced_words, words_of
-from primal.ops.bits.threefry import encrypt, threefry2x32
+from primal.ops.bits.threefry import encrypt, hash_range, threefry2x32
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import add, mul, shift_right_logical
 from primal.ops.shape import concatenate, iota, reshape, slice
@@ -29,20 +29,16 @@ LONGEST = 2**32 - 1
 
 def hash_counts(keys: Any, n: int) -> Any:
     """n words per key: the original scheme's hash of 0, …, n - 1, as uint32[..., n]."""
-    half = -(-n // 2)
-    out = np.empty((*keys.shape, 2, half), np.uint32)
-    out[...] = np.arange(2 * half, dtype=np.uint32).reshape(2, half)
-    if n % 2:
-        out[..., 1, -1] = 0
     k1, k2 = words_of(keys)
-    if keys.ndim:
-        k1, k2 = k1[..., None], k2[..., None]
-        x, y = out[..., 0, :].copy(), out[..., 1, :].copy()
-        encrypt(k1, k2, x, y)
-        out[..., 0, :], out[..., 1, :] = x, y
-    else:
-        encrypt(k1, k2, out[0], out[1])
-    return out.reshape(*keys.shape, 2 * half)[..., :n]
+    if not keys.ndim:
+        return hash_range(k1, k2, n)[:n]
+    half = -(-n // 2)
+    counts = np.arange(2 * half, dtype=np.uint32).reshape(2, half)
+    if n % 2:
+        counts[1, -1] = 0
+    x, y = [np.broadcast_to(part, (*keys.shape, half)).copy() for part in counts]
+    encrypt(k1[..., None], k2[..., None], x, y)
+    return np.concatenate([x, y], -1)[..., :n]
 
 
 def traced_counts(keys: Any, n: int) -> Any:

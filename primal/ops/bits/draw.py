@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import complex128, uint32, uint64
+from primal.base.native import empty
 from primal.ir.avals import Aval
 from primal.ir.op import BITS, Expand, Op, by_kind
 from primal.ir.trace import aval_of, literal
@@ -69,7 +70,9 @@ def _bits_impl(keys: Any, *, bit_width: int, shape: tuple[int, ...], partitionab
     else:
         bits = hash_counts(keys, words)
     if bit_width == 64:
-        out = bits[..., :n].astype("<u8") << np.uint64(32) | bits[..., n:]
+        out = empty((*bits.shape[:-1], n), np.dtype("<u8"))
+        halves = out.view("<u4").reshape(*out.shape, 2)
+        halves[..., 1], halves[..., 0] = bits[..., :n], bits[..., n:]
     elif bit_width == 32:
         out = bits
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal.base.dtypes import uint32
-from primal.base.native import extension
+from primal.base.native import empty, extension
 from primal.ir.avals import Aval
 from primal.ir.op import BITS, Op, by_kind
 from primal.ir.trace import aval_of
@@ -69,6 +69,21 @@ def encrypt(k1: Any, k2: Any, x: Any, y: Any) -> None:
         for at in range(0, x.size, BLOCK):
             part = x[at : at + BLOCK]
             _encrypt_arrays(k1, k2, part, y[at : at + BLOCK], scratch[: part.size])
+
+
+def hash_range(k1: Any, k2: Any, n: int) -> Any:
+    """The hash of 0, …, n - 1 under one key, the first half of the counts beside the second; one
+    word more where n is odd."""
+    half = -(-n // 2)
+    out = empty((2, half), np.dtype(np.uint32))
+    if _in_c is not None and n:
+        _in_c(np.asarray(k1), np.asarray(k2), out[0], out[1], n)
+        return out.reshape(-1)
+    out[...] = np.arange(2 * half, dtype=np.uint32).reshape(2, half)
+    if n % 2:
+        out[1, -1] = 0
+    encrypt(k1, k2, out[0], out[1])
+    return out.reshape(-1)
 
 
 def _repeated(k: Any, shape: tuple[int, ...]) -> Any:
