@@ -10,12 +10,12 @@ import numpy as np
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
-from primal.base.dtypes import is_narrow_float, python_scalar_dtype
+from primal.base.dtypes import python_scalar_dtype
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
 from primal.numpy.direct.operands import elementwise
 from primal.numpy.nonzeros import concrete
-from primal.numpy.promotion import ArrayLike, operand, with_rank
+from primal.numpy.promotion import ArrayLike, in_float32, operand, with_rank
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
@@ -114,7 +114,7 @@ def gamma(x: ArrayLike) -> Array:
     (x,) = inexact("gamma", x)
     if x.dtype.kind == "c":
         return jnp.exp(_complex_loggamma(*strong(x)))
-    return _gamma(*strong(x))
+    return in_float32(_gamma, *strong(x))
 
 
 # Lanczos's form Γ(x) = M(u)·((x + h)/x)·(x + h)^(x - ½)·e^-x with u = h/(x + h) in (0, 1], where M
@@ -131,8 +131,6 @@ def shifted(x: Any) -> tuple[Any, Any]:
 @custom_jvp
 def _gamma(x: Any) -> Any:
     """Γ(x) by Lanczos's form, without logarithms: those of great numbers lose three digits."""
-    if x.dtype.itemsize == 2:
-        return _gamma(x.astype("float32")).astype(x.dtype)
     # Beyond this nothing but 0 and ∞ is left, and the powers below would be infinite.
     far = jnp.abs(x)
     size = jnp.minimum(far, digits(x, 45, 200))
@@ -322,9 +320,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     Array([ 1., 24.], dtype=float32)
     """
     z, m = real_inexact("poch", z, m, error=ValueError)
-    if z.dtype.itemsize == 2:  # whose factors would be infinite where their product is not
-        return _poch(z.astype("float32"), m.astype("float32")).astype(z.dtype)
-    return _poch(z, m)
+    return in_float32(_poch, z, m)  # of 16 bits factors would be infinite, their product not
 
 
 @custom_jvp
@@ -389,10 +385,8 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     Array([ -2.4849067, -27.631021 ], dtype=float32)
     """
     a, b = real_inexact("betaln", a, b)
-    if not is_narrow_float(a.dtype):
-        return _betaln(a, b)
     # Its terms cancel: next to B = 1 nothing would be left of them in 16 bits.
-    return _betaln(a.astype("float32"), b.astype("float32")).astype(a.dtype)
+    return in_float32(_betaln, a, b)
 
 
 @custom_jvp

@@ -9,7 +9,7 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
-from primal.numpy.promotion import ArrayLike
+from primal.numpy.promotion import ArrayLike, in_float32
 from primal.scipy import special
 from primal.scipy.operands import settled
 from primal.scipy.special.gammas import psi_less
@@ -29,7 +29,10 @@ def logpdf(
     >>> logpdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([0.5232482, 0.4054649], dtype=float32)
     """
-    x, a, b, loc, scale = settled("beta.logpdf", x, a, b, loc, scale)
+    return in_float32(_logpdf, *settled("beta.logpdf", x, a, b, loc, scale))
+
+
+def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     z = (x - loc) / scale
     ok = ~((z < 0) | (z > 1))  # so that nan stays nan
     z = jnp.where(ok, z, 0.5)
@@ -75,7 +78,10 @@ def logcdf(
     >>> logcdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-1.3404849 , -0.37469345], dtype=float32)
     """
-    x, a, b, loc, scale = settled("beta.logcdf", x, a, b, loc, scale, error=ValueError)
+    return in_float32(_logcdf, *settled("beta.logcdf", x, a, b, loc, scale, error=ValueError))
+
+
+def _logcdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     z = (x - loc) / scale
     p, rest = cdf(x, a, b, loc, scale), sf(x, a, b, loc, scale)
     return log_of(p, rest, lambda: log_beta_tail(a, b, z))
@@ -135,7 +141,10 @@ def logsf(
     >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-0.3034304, -1.1631508], dtype=float32)
     """
-    x, a, b, loc, scale = settled("beta.logsf", x, a, b, loc, scale, error=ValueError)
+    return in_float32(_logsf, *settled("beta.logsf", x, a, b, loc, scale, error=ValueError))
+
+
+def _logsf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     z = (loc - x) / scale + 1
     p, rest = sf(x, a, b, loc, scale), cdf(x, a, b, loc, scale)
     return log_of(p, rest, lambda: log_beta_tail(b, a, z))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import primal.numpy as jnp
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike, convert
+from primal.numpy.promotion import ArrayLike, convert, in_float32
 from primal.scipy import special
 from primal.scipy.operands import real_inexact, settled
 from primal.scipy.stats.peaks import log_gamma
@@ -62,7 +64,10 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-2.4056814, -0.5208858], dtype=float32)
     """
-    x, a, loc, scale = settled("gamma.logcdf", x, a, loc, scale)
+    return in_float32(_logcdf, *settled("gamma.logcdf", x, a, loc, scale))
+
+
+def _logcdf(x: Any, a: Any, loc: Any, scale: Any) -> Any:
     z = (x - loc) / scale
     p, rest = cdf(x, a, loc, scale), sf(x, a, loc, scale)
     return log_of(p, rest, lambda: log_gamma_tail(a, z, True))
@@ -90,7 +95,10 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> logsf(jnp.array([0.5, 2.0]), 2.0)
     Array([-0.09453489, -0.9013877 ], dtype=float32)
     """
-    x, a, loc, scale = real_inexact("gamma.logsf", x, a, loc, scale)
+    return in_float32(_logsf, *real_inexact("gamma.logsf", x, a, loc, scale))
+
+
+def _logsf(x: Any, a: Any, loc: Any, scale: Any) -> Any:
     z = (x - loc) / scale
     p, rest = sf(x, a, loc, scale), cdf(x, a, loc, scale)
     out = log_of(p, rest, lambda: log_gamma_tail(a, z, False))

@@ -7,7 +7,7 @@ from typing import Any
 import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike
+from primal.numpy.promotion import ArrayLike, in_float32
 from primal.scipy.operands import analytic, real_inexact, settled
 from primal.scipy.stats.supports import within
 
@@ -20,7 +20,10 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logpdf(jnp.array([1.5, 2.0]), 3.0)
     Array([-0.5232481, -1.6739764], dtype=float32)
     """
-    x, b, loc, scale = settled("pareto.logpdf", x, b, loc, scale)
+    return in_float32(_logpdf, *settled("pareto.logpdf", x, b, loc, scale))
+
+
+def _logpdf(x: Any, b: Any, loc: Any, scale: Any) -> Any:
     z = (x - loc) / scale
     log = jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(jnp.where(z < 1, 1, z))
     return jnp.where(z < 1, -jnp.inf, log)
@@ -87,7 +90,11 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([1.5, 2.0]), 3.0)
     Array([-0.35139793, -0.13353139], dtype=float32)
     """
-    below = -_log_tail(*real_inexact("pareto.logcdf", x, b, loc, scale))
+    return in_float32(_logcdf, *real_inexact("pareto.logcdf", x, b, loc, scale))
+
+
+def _logcdf(x: Any, b: Any, loc: Any, scale: Any) -> Any:
+    below = -_log_tail(x, b, loc, scale)
     return within(below, float(jnp.finfo(below.dtype).tiny), None, nn.log1mexp, -jnp.inf, 0)
 
 
