@@ -126,3 +126,27 @@ def test_sums_of_two_are_rounded_once(dtype: Any, axis: int) -> None:
     for total in got:
         np.testing.assert_array_equal(total.astype(np.float64), want.astype(np.float64))
     assert not (np.signbit(one) | np.signbit(other)).any()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_sums_of_two_of_four_bytes_need_no_more(axis: int) -> None:
+    shape = [70, 60, 50]
+    shape[axis] = 2
+    rng = np.random.default_rng(axis)
+    x = rng.integers(0, 1 << 32, shape, np.uint32).view(np.float32)
+    x[np.isnan(x)] = 1
+    y = np.roll(x, 1)
+    x.reshape(-1)[:6] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45]
+    zeros = np.full(shape, -0.0, np.float32)
+
+    def sums(x: Any, y: Any, zeros: Any) -> list[Any]:
+        z = jnp.sum(lax.complex(x, y), axis)
+        return [jnp.sum(x, axis), z.real, z.imag, jnp.sum(x * 2, axis), jnp.sum(zeros, axis)]
+
+    *got, zero = built(sums, x, y, zeros).execute([x, y, zeros])
+    with np.errstate(all="ignore"):
+        of = x, x, y, x * np.float32(2)
+        wants = [each.astype(np.float64).sum(axis).astype(np.float32) for each in of]
+    for total, want in zip(got, wants, strict=True):
+        np.testing.assert_array_equal(total, want)
+    assert not np.signbit(zero).any()

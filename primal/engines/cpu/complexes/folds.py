@@ -22,6 +22,7 @@ from primal.engines.cpu.lanes import emit
 from primal.engines.cpu.monoids import accumulator
 from primal.engines.cpu.routines import turns
 from primal.engines.cpu.routines.moves import held, name_of
+from primal.engines.cpu.routines.scans import cumulative_few
 from primal.engines.cpu.script import (
     Int,
     Place,
@@ -100,6 +101,8 @@ def is_short(k: Any, x: Value, axis: int) -> bool:
 
 def running(k: Any, word: str, x: Value, axis: int, reverse: bool) -> Value:
     """What "add", "mul", "max" or "min" makes on its way along short rows."""
+    if x.shape[axis] <= WRITTEN:
+        return cumulative_few(k, x, word, axis, reverse)
     x = k.dense(held(k, x))
     return _of_rows(k, word, x, x.shape[axis], x.aval, True, reverse)
 
@@ -163,7 +166,11 @@ class FoldsOfRows:
             at = first * (2 * itemsize(self.dtype))
             sizes = (n * 2).name, (count - first).name, block.name
             turn(s, True, self.dtype, (x + at * n).name, *sizes)
-            found = s.loop("1", n.name, "1", [(t, part) for part in column("0")], one)
+            # Sums begin with 0, as those of floats: of -0 they are 0.
+            sums = self.word == "add"
+            first_parts = ["zeroinitializer"] * 2 if sums else column("0")
+            begin = [(t, part) for part in first_parts]
+            found = s.loop("0" if sums else "1", n.name, "1", begin, one)
             if self.running:
                 turn(s, False, self.dtype, (out + at * n).name, *sizes)
                 return

@@ -32,7 +32,7 @@ from primal.engines.cpu.graph import (
 )
 from primal.engines.cpu.interleaved import is_first
 from primal.engines.cpu.loops import control
-from primal.engines.cpu.plan import around, partial, wanted
+from primal.engines.cpu.plan import around, halves, partial, wanted
 from primal.engines.cpu.plan.commuting import made_by_pad, slice_of_copy
 from primal.engines.cpu.routines import scatters, turns
 from primal.engines.cpu.words import BOOL, Words
@@ -425,7 +425,8 @@ class ComplexWords(Words):
             return rooms.complex_extrema.reduced(self, monoid, x, axes)
         if monoid == "multiply":
             return rooms.complex_products.multiplied(self, x, axes)
-        return self._each(lambda p: self.reduce(monoid, p, axes), x)
+        two = halves.reduced(self, monoid, x, axes)
+        return two or self._each(lambda p: self.reduce(monoid, p, axes), x)
 
     def cumulative(self, word: str, x: Value, axis: int, reverse: bool) -> Value:
         if not is_complex(x.dtype):

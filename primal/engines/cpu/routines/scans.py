@@ -254,7 +254,7 @@ def is_thin(inner: int, dtype: str) -> bool:
 def cumulative(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     """Running results of a word of two operands along an axis."""
     if has_few(x, axis):
-        return _cumulative_few(k, x, word, axis, reverse)
+        return cumulative_few(k, x, word, axis, reverse)
     x = k.dense(held(k, x))
     dtype = name_of(x)
     if dtype[0] not in "iuf" or dtype in NARROW or (word == "logaddexp" and dtype[0] != "f"):
@@ -507,7 +507,7 @@ def place_of(k: Any, x: Value, how: str, axis: int, dtype: Any) -> Value:
     return out
 
 
-def _cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
+def cumulative_few(k: Any, x: Value, word: str, axis: int, reverse: bool) -> Value:
     """Step by step for all rows at once, put together in registers."""
     n = x.shape[axis]
     made: list[Value] = []
