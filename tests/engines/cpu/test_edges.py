@@ -55,25 +55,39 @@ def back(f: Callable[..., Any], x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("shape", "step"), [((90, 80), 2), ((6, 700), 2), ((40,), 4), ((66, 99), 3)]
+    ("shape", "step"), [((90, 80), 2), ((7, 701), 2), ((43,), 4), ((66, 99), 3), ((4, 17), 5)]
 )
 def test_derivatives_of_what_takes_turns(shape: tuple[int, ...], step: int, dtype: Any) -> None:
     """Elements from each of some places on, a few apart, one place twice: to the sign of zeros."""
     x = drawn(shape, dtype)
-    for axis in [d for d, n in enumerate(shape) if n % step == 0]:
-        w = drawn((*shape[:axis], shape[axis] // step, *shape[axis + 1 :]), dtype)
+    for axis, n in enumerate(shape):
+        if n < step:
+            continue
+        for end in {n, n - n % step}:
+            places = (1, 1, 0, step - 1)
+            shapes = [lax.slice_in_dim(x, k, end, step, axis).shape for k in places]
+            ws = [drawn(s, dtype) for s in shapes]
 
-        def f(x: Any, w: Any, axis: int = axis, places: Any = (1, 1, 0, step - 1)) -> Any:
-            def parts(x: Any) -> Any:
-                n = x.shape[axis]
-                return [lax.slice_in_dim(x, k, n, step, axis) for k in places]
+            def f(x: Any, *ws: Any, end: int = end, axis: int = axis, places: Any = places) -> Any:
+                def parts(x: Any) -> Any:
+                    return [lax.slice_in_dim(x, k, end, step, axis) for k in places]
 
-            return primal.vjp(parts, x)[1]([w * k for k in range(1, len(places) + 1)])[0]
+                return primal.vjp(parts, x)[1]([w * k for k, w in enumerate(ws, 1)])[0]
 
-        run(f, x, w)
-        if np.dtype(dtype).kind == "f":
-            made = run(lambda x, w, f=f, step=step: f(x, w, places=range(step)), x, w)
-            assert all(type(s) is Group and s.shape != x.shape for s in made.plan.steps)
+            run(f, x, *ws)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_derivative_of_pairs_is_one_group(axis: int) -> None:
+    x = drawn((90, 80), np.float32)
+
+    def f(x: Any) -> Any:
+        n = x.shape[axis]
+        a, b = [lax.slice_in_dim(x, k, n, 2, axis) for k in range(2)]
+        return (a - b) ** 2
+
+    made = run(lambda x: primal.grad(lambda x: f(x).sum())(x), x)
+    assert [type(s) for s in made.plan.steps] == [Group]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

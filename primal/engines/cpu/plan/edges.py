@@ -112,19 +112,30 @@ def _in_turn(k: Any, x: Value, y: Value) -> Value | None:
         return None
     (d, step), found, terms = one[0], dict(one[1]), one[2] + other[2]
     for low, (value, count) in other[1].items():
-        before, many = found.get(low, (None, 0))
-        found[low] = value if before is None else _plus(k, before, value), many + count
-    shape = (*x.shape[:d], x.shape[d] // step, 1, *x.shape[d + 1 :])
-    zero, made = k.literal(0, x.dtype), []
-    for low in range(step):
+        before, many = found.get(low, (value, 0))
+        if before.shape != value.shape:
+            return None
+        found[low] = _plus(k, before, value) if many else value, many + count
+    zero, (many, rest) = k.literal(0, x.dtype), divmod(x.shape[d], step)
+
+    def part(low: int, start: int, stop: int) -> Value:
+        """Elements from a place on, of those that lie so far apart."""
         value, count = found.get(low, (None, 0))
-        if value is None:
-            made.append(k.broadcast_in_dim(zero, shape, ()))
-            continue
-        if count < terms and not _has_added_zero(value):
-            value = _plus(k, value, zero)
-        made.append(k.reshape(value, shape))
-    out: Value = k.reshape(concatenate(k, made, d + 1), x.shape)
+        if value is None or value.shape[d] < stop:
+            gap = (*x.shape[:d], stop - start, *x.shape[d + 1 :])
+            out: Value = k.broadcast_in_dim(zero, gap, ())
+            return out
+        first, last = [0] * x.ndim, list(value.shape)
+        first[d], last[d] = start, stop
+        out = k.slice(value, first, last, (1,) * x.ndim)
+        return out if count == terms or _has_added_zero(out) else _plus(k, out, zero)
+
+    shape = (*x.shape[:d], many, 1, *x.shape[d + 1 :])
+    turns_of = [k.reshape(part(low, 0, many), shape) for low in range(step)]
+    whole = (*x.shape[:d], many * step, *x.shape[d + 1 :])
+    out: Value = k.reshape(concatenate(k, turns_of, d + 1), whole)
+    if rest:
+        out = concatenate(k, [out, *[part(low, many, many + 1) for low in range(rest)]], d)
     k.in_turn[out.node] = x.shape, (d, step), found, terms
     return out
 
@@ -145,8 +156,8 @@ def _turns_of(k: Any, x: Value) -> Any:
     d = padded[0]
     low, high, between = config[d]
     step = between + 1
-    whole = 0 <= low < step <= CLOSE and low + high == between
-    return ((d, step), {low: (value, 1)}, 1) if whole and between and len(padded) == 1 else None
+    every = 0 <= low < step <= CLOSE and high >= 0 and value.shape[d] >= x.shape[d] // step > 0
+    return ((d, step), {low: (value, 1)}, 1) if every and between and len(padded) == 1 else None
 
 
 def _padded_of(k: Any, x: Value) -> Any:
