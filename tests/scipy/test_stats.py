@@ -342,6 +342,9 @@ TAILS = [
     ("gamma.logcdf", (8500, 10000.0), -128.820032),
     ("gamma.logcdf", (12, 1.5), -2.49802897e-5),
     ("gamma.logsf", (150, 1.5), -147.370583),
+    ("gumbel_r.logsf", (9, 0.5), -8.50010172),
+    ("gumbel_r.logsf", (2e4, -3), -20003),
+    ("gumbel_l.logcdf", (-800, 2, 4), -200.5),
     ("gamma.logsf", (300, 100), -94.0616749),
     ("gamma.logsf", (11300, 10000.0), -81.314152),
     ("gamma.logsf", (2, 20), -6.44373139e-14),
@@ -356,6 +359,13 @@ TAILS = [
     ("cauchy.logcdf", (100000000.0,), -3.18309887e-9),
     ("cauchy.logsf", (-100000000.0,), -3.18309887e-9),
 ]
+
+
+def test_slopes_of_gumbel_tails_where_exponentials_leave_the_range() -> None:
+    x = np.array([-1e4, -90, 0, 90, 1e4], np.float32)
+    want = [0, 0, -1 / np.expm1(1), -1, -1]
+    for function in (stats.gumbel_r.logsf, lambda x: stats.gumbel_l.logcdf(-x)):
+        np.testing.assert_allclose(primal.vmap(primal.grad(function))(x), want, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name, args, want", TAILS)

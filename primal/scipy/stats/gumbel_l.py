@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import primal.numpy as jnp
-from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy.operands import real_inexact
 from primal.scipy.stats.supports import for_positive
+from primal.scipy.stats.tails import log_less_gumbel
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -76,7 +76,8 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logcdf(jnp.array([0.5, 2.0]))
     Array([-0.2135592 , -0.00061817], dtype=float32)
     """
-    return nn.log1mexp(-logsf(x, loc, scale))
+    x, loc, scale = real_inexact("gumbel_l.logcdf", x, loc, scale)
+    return for_positive(log_less_gumbel((loc - x) / scale), scale)
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import primal.numpy as jnp
-from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy.operands import real_inexact, settled
 from primal.scipy.stats.supports import for_positive
+from primal.scipy.stats.tails import log_less_gumbel
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -77,7 +77,8 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logsf(jnp.array([0.5, 2.0]))
     Array([-0.7879837, -2.0669045], dtype=float32)
     """
-    return nn.log1mexp(-logcdf(x, loc, scale))
+    x, loc, scale = real_inexact("gumbel_r.logsf", x, loc, scale)
+    return for_positive(log_less_gumbel((x - loc) / scale), scale)
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

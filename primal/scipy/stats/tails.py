@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import primal.numpy as jnp
+from primal import nn
 from primal.lax import cond
 from primal.ops.elementwise import convert_element_type
 from primal.ops.special.incomplete import log_density
@@ -35,6 +37,13 @@ def log_of(p: Any, rest: Any, far: Callable[[], Any]) -> Any:
 
     deep = cond(jnp.any(small), lambda: typed(far()), lambda: typed(jnp.zeros_like(p)))
     return jnp.where(small, deep, near)
+
+
+def log_less_gumbel(z: Any) -> Any:
+    """log(1 - exp(-e^-z)), which is -z - e^-z/2 where e^-z has few digits or is 0."""
+    u = jnp.exp(-jnp.maximum(z, -80))  # beyond which nothing is left, nor inf/inf of the slope
+    far = u < math.sqrt(jnp.finfo(u.dtype).eps)
+    return jnp.where(far, -z - u / 2, nn.log1mexp(jnp.where(far, 1, u)))
 
 
 def _summed(quotient: Callable[[int], Any]) -> Any:
