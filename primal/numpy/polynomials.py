@@ -51,7 +51,7 @@ def _coefficients(name: str, c: Any, error: type[Exception] = TypeError) -> Any:
     return c
 
 
-@remembered
+@remembered_as(direct.polyval)
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial at x: Σ p[k] x^(n - 1 - k), by Horner's rule.
 

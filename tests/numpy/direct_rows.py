@@ -179,6 +179,8 @@ LAWS = {
     "polyfit": (False, [((x, y, n), o) for n in (0, 1, 3) for x in (POINTS, np.arange(8))
                         for y in (VECTOR, GRID.ravel()[:8] % 3, np.stack([POINTS, VECTOR], 1))
                         for o in ({}, {"w": POINTS})]),
+    "polyval": (True, [((p, x), {}) for p in (VECTOR, FINITE[2:], FINITE, SPECIALS, EDGES[:1])
+                       for x in (POINTS, SPECIALS, GRID, VECTOR[0], EMPTY, WHOLE)]),
     "nn.log1mexp": (True, over(np.abs(VECTOR), SPECIALS, HALVES, VECTOR[0])),
     "nn.hard_tanh": (True, over(VECTOR, SPECIALS, WHOLE, HALVES, WHOLE > 2, VECTOR[0])),
     "take": (True, [

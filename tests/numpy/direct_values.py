@@ -57,7 +57,7 @@ SPECIALS = np.array(SPECIAL, np.float32)
 def outcome(call):
     try:
         return call()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, IndexError) as error:
         return type(error)
 
 

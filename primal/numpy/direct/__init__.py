@@ -80,6 +80,7 @@ from primal.numpy.direct.matrices import lstsq as lstsq
 from primal.numpy.direct.matrices import matrix_rank as matrix_rank
 from primal.numpy.direct.matrices import norm as norm
 from primal.numpy.direct.matrices import polyfit as polyfit
+from primal.numpy.direct.matrices import polyval as polyval
 from primal.numpy.direct.matrices import qr as qr
 from primal.numpy.direct.matrices import slogdet as slogdet
 from primal.numpy.direct.matrices import trace as trace

@@ -281,6 +281,15 @@ def _least_squares(dtype: Any, share: float, vector: bool) -> Callable[..., Any]
     return run
 
 
+def polyval(p: Any, x: Any, *, unroll: Any = 16) -> Callable[..., Any] | None:
+    """By Horner's rule in one pass, with the operations' bits: their first sum is of 0 times x."""
+    if extension is None or type(unroll) is not int or not (is_array(p, "f") and is_array(x, "f")):
+        return None
+    if p.aval.dtype != x.aval.dtype or p.aval.ndim != 1 or p.aval.size < 2:
+        return None
+    return lambda p, x: extension.horner(p, x) if p[0] != 0 and is_finite(x) else None
+
+
 def polyfit(
     x: Any,
     y: Any,
