@@ -76,11 +76,17 @@ def fold(k: Any, word: str, x: Value) -> Value:
         every = [k.slice(x, (0, i, 0), (outer, i + 1, inner), (1, 1, 1)) for i in range(n)]
         out: Value = reduce(partial(k.binary, word), every)
         return out
+    return in_lanes(k, word, x)
+
+
+def in_lanes(k: Any, word: str, x: Value) -> Value:
+    """The same, by one kernel for any number."""
+    outer, n, inner = x.shape
     part = PART[name_of(x)]
     width = _llvm.compiler().width // itemsize(part)
     if 1 < inner < width:
         x = k.reshape(k.dense(k.transpose(held(k, x), (0, 2, 1))), (outer * inner, n, 1))
-        return k.reshape(fold(k, word, x), (outer, 1, inner))
+        return k.reshape(in_lanes(k, word, x), (outer, 1, inner))
     x = k.dense(held(k, x))
     if inner == 1:
         return _of_rows(k, word, x, n, Aval((outer, 1, 1), x.dtype))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from primal.base.structures import structure
@@ -41,13 +40,16 @@ BLOCK = 256
 
 def multiplied(k: Any, x: Value, axes: Sequence[int]) -> Value:
     """The product over axes, read in the order in which the numbers lie."""
-    return folds.by_runs(k, x, axes, folds.order_of(k, x), partial(_product, k))
+    return folds.by_runs(
+        k, x, axes, folds.order_of(k, x),
+        lambda x: folds.fold(k, "mul", x) if x.shape[1] <= LONGEST else _product(k, x),
+    )  # fmt: skip
 
 
 def _product(k: Any, x: Value) -> Value:
     """[outer, n, inner] with n multiplied up."""
     if x.shape[1] <= LONGEST:
-        return folds.fold(k, "mul", x)
+        return folds.in_lanes(k, "mul", x)
     x = k.dense(held(k, x))
     outer, n, inner = x.shape
     part = PART[name_of(x)]
