@@ -8,7 +8,6 @@ import pytest
 from primal.engines.cpu.products import gemm, tiled, ways
 from primal.engines.cpu.products.blas import Mirror
 from primal.engines.cpu.run.objects import counters
-from primal.engines.cpu.steps import Routine
 from primal.ops.contract import dot_general
 from tests.engines.cpu import lab
 
@@ -27,14 +26,14 @@ def dot(x: Any, y: Any, terms: int, batch: tuple[int, ...] = (), other: int = -1
 
 
 def mirrors(f: Any, *xs: Any) -> list[Any]:
-    """The steps that copy a half, of a program that agrees with NumPy in wider numbers."""
+    """What copies a half, of a program that agrees with NumPy in wider numbers."""
     made = lab.built(f, *xs)
     wide = [x.astype("complex128" if x.dtype.kind == "c" else "float64") for x in xs]
     for _ in range(2):
         for got, want in zip(made.execute(list(xs)), lab.numpy_run(f, *wide), strict=True):
             error = 40 * np.finfo(got.dtype).eps * max(xs[0].shape) ** 0.5
             np.testing.assert_allclose(got, want, rtol=error, atol=error * np.abs(want).max())
-    return [s for s in made.plan.steps if isinstance(s, Routine) and isinstance(s.spec, Mirror)]
+    return [c for c in made.plan.callees if isinstance(c, Mirror)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])

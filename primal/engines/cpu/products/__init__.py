@@ -310,11 +310,10 @@ def _by_blas(
     same = x.node is y.node and x.offset == y.offset and (xm, xk) == (yn, yk)
     same = same and all(s[0] == s[1] for _, s in loops)
     plain = om == n and [s[2] for _, s in loops] in ([], [m * n])
-    mirrored = ways.halved(n, depth, way) if same and plain else 0
-    unit = (mirrored, mirrored) if mirrored else way.unit
+    way = ways.halved(dtype, n, depth, way) if same and plain else way
     words, parts = blas.record(
-        dtype, way.callees, way.room, sizes, *strides, unit, blas.padded(loops), last, rest,
-        (ta, lda, tb, ldb, max(om, n)), mirrored > 0,
+        dtype, way.callees, way.room, sizes, *strides, way.unit, blas.padded(loops), last, rest,
+        (ta, lda, tb, ldb, max(om, n)),
     )  # fmt: skip
     made = k.routine(
         blas.Product(dtype, len(blas.padded(loops))), (x, y), (Aval(results, x.dtype),), words,
@@ -322,12 +321,6 @@ def _by_blas(
         cost=min(int(way.cost / parts) + (0 if way.callees else 150), blas.MOST), name="matmul",
         terms=depth, callees=way.callees,
     )[0]  # fmt: skip
-    if mirrored:
-        parts = -(-n // mirrored) - 1
-        made = k.routine(
-            blas.Mirror(dtype), (made,), (Aval(results, x.dtype),), (n, mirrored, parts),
-            units=parts * turns, cost=mirrored * n // 4, updates=((0, 0),), name="transpose",
-        )[0]  # fmt: skip
     if results != there:
         halves = [made.view(there, row_major(there), i * size_of(there)) for i in range(2)]
         made = k.binary("add", *halves)

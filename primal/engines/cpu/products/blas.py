@@ -25,8 +25,9 @@ UNPACKED = 1_000_000
 """Products of terms, rows and columns up to which OpenBLAS reads operands as they lie, which is
 slow only where the terms of y are contiguous."""
 
-CALLEES = 4
-"""Words of a record for functions of the process."""
+CALLEES = 5
+"""Words of a record for functions of the process: what multiplies a unit and what that calls, and
+what copies one half of a product to the other."""
 UNIT = (
     "ptr %x, ptr %y, ptr %z, ptr %room, i64 %below, i64 %wide, i64 %depth, i64 %am, i64 %ak, "
     "i64 %bk, i64 %bn, i64 %om, ptr %callees"
@@ -55,23 +56,23 @@ def padded(loops: Loops) -> Loops:
 def record(
     dtype: str, callees: Sequence[Any], room: int, sizes: tuple[int, int, int], x: tuple[int, int],
     y: tuple[int, int], om: int, unit: tuple[int, int], loops: Loops, last: int, rest: int,
-    flags: Sequence[int], mirrored: bool,
+    flags: Sequence[int],
 ) -> tuple[list[int], int]:  # fmt: skip
     """The words of a product, and how many units a turn of its loops has.
 
-    `callees`: functions of the process, the first of which multiplies a unit, with `room` bytes of
-    memory; without any BLAS does. Strides in elements: x by row and term, y by term and column, the
-    result by row. `unit`: rows and columns of one. The last of the loops' turns, `last` of them,
-    have `rest` more terms. `flags`: transposition and leading dimension of x and of y for BLAS, and
-    that of the result. `mirrored`: units are square, and those below the diagonal left to `Mirror`.
+    `callees`: functions of the process; without the first of them BLAS multiplies, with it there
+    are `room` bytes of memory; with the last of them units are square, and those below the diagonal
+    copied. Strides in elements: x by row and term, y by term and column, the result by row. `unit`:
+    rows and columns of one. The last of the loops' turns, `last` of them, have `rest` more terms.
+    `flags`: transposition and leading dimension of x and of y for BLAS, and that of the result.
     """
     (m, n, depth), (each, wide), size = sizes, unit, itemsize(dtype)
     parts, across = -(-m // each), -(-n // wide)
     words = [
-        int(bool(callees)), *[0] * (CALLEES - 1), room, m, n, depth,
+        *[int(c is not None) for c in callees], *[0] * (CALLEES - len(callees)), room, m, n, depth,
         *[s * size for s in (*x, *y, om)], each, parts, wide, across,
         *words_of(loops, size), (math.prod(n for n, _ in loops) - last) * parts * across, rest,
-        int(mirrored), routine(dtype, "gemm"), *flags,
+        routine(dtype, "gemm"), *flags,
     ]  # fmt: skip
     return words, parts * across
 
@@ -83,17 +84,16 @@ class Units:
         self.r, self.dtype = r, dtype
         self.arrays = [r.array(), r.array(), r.array()]
         self.callees = r.c.new(f"getelementptr i64, ptr %record, i64 {r.at}")
-        code = r.word()
-        r.at += CALLEES - 1
+        code, *_, mirror = (r.word() for _ in range(CALLEES))
         self.own = r.c.new(f"icmp ne i64 {code}, 0")
-        self.code = r.c.new(f"inttoptr i64 {code} to ptr")
+        self.mirrored = r.c.new(f"icmp ne i64 {mirror}, 0")
+        self.code, self.mirror = (r.c.new(f"inttoptr i64 {w} to ptr") for w in (code, mirror))
         self.room = r.c.room(r.word())
         self.m, self.n, self.depth = r.word(), r.word(), r.word()
         self.am, self.ak, self.bk, self.bn, self.om = (r.word() for _ in range(5))
         self.each, self.parts, self.wide, self.across = (r.word() for _ in range(4))
         self.loops = r.loops(loops, 3)
         self.last, self.rest = r.word(), r.word()
-        self.mirrored = r.c.new(f"icmp ne i64 {r.word()}, 0")
         self.factors = factors(r.c, dtype)
 
     def sizes(self) -> list[str]:
@@ -168,6 +168,7 @@ class Product:
 
         def multiplied(u: str, indices: Sequence[str]) -> list[str]:
             places, below, wide, depth = units.place(u, *indices)
+            z = places[2]
 
             def ours() -> list[str]:
                 given = [f"ptr {p}" for p in (*places, units.room)]
@@ -181,6 +182,18 @@ class Product:
 
             (left,) = c.guarded(units.own, [("i1", "true")], ours)
             c.guarded(left, [], by_blas)
+
+            def copied() -> list[str]:
+                *_, i, j = indices
+                apart = c.new(f"mul i64 {c.new(f'sub i64 {j}, {i}')}, {units.wide}")
+                step = c.new(f"sub i64 {units.om}, {itemsize(self.dtype)}")
+                to = c.new(f"getelementptr i8, ptr {z}, i64 {c.new(f'mul i64 {apart}, {step}')}")
+                given = [f"ptr {z}", f"ptr {to}", *[f"i64 {w}" for w in (below, wide, units.om)]]
+                c.do(f"call void {units.mirror}({', '.join(given)})")
+                return []
+
+            beside = c.new(f"icmp slt i64 {indices[-2]}, {indices[-1]}")
+            c.guarded(c.new(f"and i1 {units.mirrored}, {beside}"), [], copied)
             return []
 
         c.function(name, unit, units.sizes())
@@ -188,40 +201,24 @@ class Product:
 
 @structure
 class Mirror:
-    """Symmetric matrices in place: what is below their diagonal units is what is above them.
-
-    Words: rows of a matrix; those of a unit, and units.
-    """
+    """The function that copies a unit of a symmetric matrix to the one across the diagonal."""
 
     dtype: str
-    plain = True
 
     def write(self, module: Module, name: str) -> None:
         """Add the function."""
         r = Reader(module)
         c, size = r.c, itemsize(self.dtype)
-        r.array()
-        z, n, each, parts = r.array(), r.word(), r.word(), r.word()
-        along = c.new(f"mul i64 {n}, {size}")
 
-        def unit(u: str) -> None:
-            turn, i = r.split(u, parts)
-            first = c.new(f"mul i64 {i}, {each}")
-            after = c.new(f"add i64 {first}, {each}")
-            matrix = r.moved(z, (c.new(f"mul i64 {turn}, {n}"), along))
-            above = r.moved(matrix, (first, along), (after, str(size)))
-            left = r.moved(matrix, (after, along), (first, str(size)))
+        def element(i: str, j: str) -> list[str]:
+            p = r.moved("%from", (i, "%om"), (j, str(size)))
+            q = r.moved("%to", (j, "%om"), (i, str(size)))
+            value = c.new(f"load i{8 * size}, ptr {p}, align {size}")
+            c.do(f"store i{8 * size} {value}, ptr {q}, align {size}")
+            return []
 
-            def element(a: str, b: str) -> list[str]:
-                p = r.moved(above, (a, along), (b, str(size)))
-                q = r.moved(left, (b, along), (a, str(size)))
-                value = c.new(f"load i{8 * size}, ptr {p}, align {size}")
-                c.do(f"store i{8 * size} {value}, ptr {q}, align {size}")
-                return []
-
-            square(r, each, c.new(f"sub i64 {n}, {after}"), element)
-
-        r.units(name, unit)
+        square(r, "%below", "%wide", element)
+        r.helper(name, "ptr %from, ptr %to, i64 %below, i64 %wide, i64 %om", "")
 
 
 def by_parts(

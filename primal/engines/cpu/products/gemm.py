@@ -120,7 +120,7 @@ class Unit(Packing):
         size, width, high = self.item, 2 * self.lanes, self.high
         tile, columns_of, rows_of = [
             c.new(f"load ptr, ptr {c.new(f'getelementptr i64, ptr %callees, i64 {i}')}")
-            for i in range(1, blas.CALLEES)
+            for i in range(1, 4)
         ]
         right, am, ak, bk, bn, om = "%room", "%am", "%ak", "%bk", "%bn", "%om"
         left = c.new(f"getelementptr i8, ptr {right}, i64 {self.depth * COLUMNS * size}")

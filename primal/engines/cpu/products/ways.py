@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from primal.base.structures import structure
 from primal.engines.cpu.code import itemsize
-from primal.engines.cpu.products import gemm, thin, tiled
+from primal.engines.cpu.products import blas, gemm, thin, tiled
 from primal.engines.cpu.steps import RoutineSpec
 
 TILE = 8e6
@@ -69,13 +69,15 @@ def in_halves(dtype: str, m: int, n: int, depth: int, turns: int, turned: bool) 
     return all(tiled.fits(m, n, terms, turned) for terms in (depth, depth // 2))
 
 
-def halved(n: int, depth: int, way: Way) -> int:
-    """Rows and columns of a unit of a matrix times itself transposed, one half of which is made and
-    the other copied; 0 where the whole is better."""
-    if depth < MIRRORED or way.callees and way.unit[1] != gemm.COLUMNS:
-        return 0
-    parts = -(-n // (gemm.COLUMNS if way.callees else SQUARE))
-    return -(-n // parts) if parts > 2 else 0
+def halved(dtype: str, n: int, depth: int, way: Way) -> Way:
+    """The same for a matrix times itself transposed, of which one half is made and the other copied
+    where that is better."""
+    own = bool(way.callees)
+    parts = -(-n // (gemm.COLUMNS if own else SQUARE))
+    if parts < 3 or depth < MIRRORED or own and way.unit[1] != gemm.COLUMNS:
+        return way
+    side, callees = -(-n // parts), [*way.callees, *[None] * blas.CALLEES][: blas.CALLEES - 1]
+    return Way((*callees, blas.Mirror(dtype)), (side, side), way.room, way.cost)
 
 
 def _waits(work: float, memory: int) -> bool:
