@@ -11,6 +11,7 @@ import pytest
 import primal
 import primal.numpy as jnp
 from primal.engines.cpu.plan.schedule import Group
+from primal.engines.cpu.run.objects import counters
 from primal.engines.cpu.steps import Routine
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import agree
@@ -236,3 +237,33 @@ def test_single_ones_of_few_are_chosen(dtype: str, index: str, mode: str) -> Non
     # Rows of what lies turned, across which the result's go.
     made = agree(lambda x, i: [x.T.at[:, i[:4, 0, 0]].get(mode=mode)], x[:, 0].T.copy(), i)
     assert not any(type(s) is Routine and s.name == "gather" for s in made.plan.steps)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_rows_with_elements_of_their_own(dtype: str) -> None:
+    """While one is read the next is asked for; nothing is compiled for other sizes."""
+
+    def f(x: Any, i: Any) -> list[Any]:
+        along = jnp.take_along_axis(x, i, x.ndim - 1)
+        return [along, primal.vmap(lambda x, i: x.at[i].get(mode="clip"))(x, i) * 2]
+
+    def counted(*shape: int) -> int:
+        before = counters.kernels
+        x = (DRAW.standard_normal(shape[:-1]) * 50).astype(dtype)
+        i = DRAW.integers(-3 * shape[-2], 3 * shape[-2], (*shape[:-2], shape[-1])).astype(np.int32)
+        made = agree(f if len(shape) < 4 else lambda x, i: f(x, i)[:1], x, i)
+        assert not any(type(step) is Routine for step in made.plan.steps)
+        return counters.kernels - before
+
+    counted(40, 33, 50)
+    counted(3000, 10, 10)
+    assert not counted(30, 47, 61) and not counted(7, 1000, 1100) and not counted(2100, 9, 11)
+    for shape in ((1, 40, 35), (40, 1, 35), (300, 5, 1), (3, 5, 40, 33), (2, 3, 1, 19)):
+        counted(*shape)
+
+
+@pytest.mark.parametrize("shape", [(0, 40, 35), (3, 0, 5, 4), (3, 5, 0)])
+def test_no_rows_and_no_elements(shape: tuple[int, ...]) -> None:
+    x, i = np.ones(shape[:-1]), np.ones((*shape[:-2], shape[-1]), int)
+    got = primal.jit(lambda x, i: jnp.take_along_axis(x, i + 1, -1))(x, i)
+    assert got.shape == i.shape and not got.size

@@ -20,7 +20,7 @@ from primal.engines.cpu.graph import (
     size_of,
     sliced,
 )
-from primal.engines.cpu.kernels.takes import clamped, column
+from primal.engines.cpu.kernels.takes import column, is_inside
 from primal.engines.cpu.routines.moves import (
     BLOCK,
     REGISTER,
@@ -203,7 +203,7 @@ def of_repeated(
     out = broadcast(one, shape, offset)
     dims, inside = [i for i in range(len(shape)) if i not in offset], None
     for j, d in enumerate(mapped if fill is not None else ()):
-        here = k.binary("eq", *clamped(k, column(k, indices, j), x.shape[d]))
+        here = is_inside(k, column(k, indices, j), x.shape[d])
         inside = here if inside is None else k.binary("and", inside, here)
     if inside is None:
         return out

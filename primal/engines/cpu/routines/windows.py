@@ -371,7 +371,7 @@ def _column(k: Any, x: Value, part: Value, d: int, start: Value) -> Value:
     166 (JAX 127 and 285). Loops write in place.
     """
     n = x.shape[d]
-    _, start = clamped(k, start, n)
+    start = clamped(k, start, n)
     here = k.binary("eq", k.iota((n,), start.dtype, 0), broadcast(start, (n,), ()))
     whole = broadcast(part, x.shape, range(x.ndim))
     out: Value = k.select_n(broadcast(here, x.shape, (d,)), x, whole)
@@ -394,7 +394,7 @@ def _numbers(
         if start is None:
             begin = k.literal(fixed[d], UINT32, (d, "start"))
         else:
-            begin = k.convert(clamped(k, start, n - size + 1)[1], UINT32)
+            begin = k.convert(clamped(k, start, n - size + 1), UINT32)
         place = k.binary("sub", k.iota((n,), UINT32, 0), broadcast(begin, (n,), ()))
         inside[d] = k.binary("lt", place, k.literal(size, UINT32, (d, "size")))
     numbers = [Value(v.node, (), v.logical) for v in (x, part)]
