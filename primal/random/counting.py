@@ -146,10 +146,12 @@ def binomial_of(typed: Any, count: Any, prob: Any) -> Array:
     q = jnp.where(nan | negative, 0.01, q)
     few = count_bad | (count * q <= 10)
     whole = jnp.floor(count)
-    own, other = jnp.where(few, whole, 0.0), jnp.where(few, 10000.0, whole)
+    # No proposal for infinitely many of probability 0 would be accepted.
+    apart = few | count_inf
+    own, other = jnp.where(few, whole, 0.0), jnp.where(apart, 10000.0, whole)
     counted = _where_any(few, count.dtype, lambda: _binomial_inversion(typed, own, q))
     rejected = _where_any(
-        ~few, count.dtype, lambda: _btrs(typed, other, jnp.where(few, 0.5, q))
+        ~few, count.dtype, lambda: _btrs(typed, other, jnp.where(apart, 0.5, q))
     )
     out = jnp.where(few, counted, rejected)
     wrong = negative | nan | count_bad
@@ -174,13 +176,18 @@ def _binomial_inversion(typed: Any, count: Any, prob: Any) -> Any:
     return while_loop(lambda s: jnp.any(s[2] <= count), step, start)[1] - 1
 
 
-def _stirling_tail(k: Any) -> Any:
-    table = jnp.asarray(np.array(STIRLING_TAILS, k.dtype))
-    small = jnp.clip(k, 0.0, 9.0)
-    square = (small + 1) * (small + 1)
-    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (small + 1)
-    # Beyond the table too, the series is that of 9: JAX's numbers, of which these are the same.
-    return jnp.where(k <= 9, table[jnp.floor(small).astype(np.int32)], series)
+def _stirling_tails(dtype: Any) -> Any:
+    """The tails of 0 to 9, and that of all beyond."""
+    # The series of 9 whatever the number is: JAX's numbers, of which these are the same.
+    tenth, *parts = np.array([10, 1 / 12, 1 / 360, 1 / 1260], dtype)
+    square = tenth * tenth
+    beyond = (parts[0] - (parts[1] - parts[2] / square) / square) / tenth
+    return jnp.asarray(np.array([*STIRLING_TAILS, beyond], dtype))
+
+
+def _stirling_tail(tails: Any, k: Any) -> Any:
+    """Of whole numbers."""
+    return tails[jnp.clip(k, 0.0, 10.0).astype(np.int32)]
 
 
 def _btrs(typed: Any, count: Any, prob: Any) -> Any:
@@ -194,6 +201,11 @@ def _btrs(typed: Any, count: Any, prob: Any) -> Any:
     r = prob / (1 - prob)
     alpha = (2.83 + 5.1 / b) * stddev
     m = jnp.floor((count + 1) * prob)
+    tails = _stirling_tails(real)
+    # What all proposals have in common, loops of operations compute each time.
+    left = count - m + 1
+    at_mode = (m + 0.5) * jnp.log((m + 1) / (r * left))
+    tail_of_mode, tail_of_left = _stirling_tail(tails, m), _stirling_tail(tails, count - m)
 
     def step(state: Any) -> Any:
         i, out, accepted, key = state
@@ -206,13 +218,13 @@ def _btrs(typed: Any, count: Any, prob: Any) -> Any:
         never = (k < 0) | (k > count)
         log_v = jnp.log(v * alpha / (a / (us * us) + b))
         bound = (
-            (m + 0.5) * jnp.log((m + 1) / (r * (count - m + 1)))
-            + (count + 1) * jnp.log((count - m + 1) / (count - k + 1))
+            at_mode
+            + (count + 1) * jnp.log(left / (count - k + 1))
             + (k + 0.5) * jnp.log(r * (count - k + 1) / (k + 1))
-            + _stirling_tail(m)
-            + _stirling_tail(count - m)
-            - _stirling_tail(k)
-            - _stirling_tail(count - k)
+            + tail_of_mode
+            + tail_of_left
+            - _stirling_tail(tails, k)
+            - _stirling_tail(tails, count - k)
         )
         accept = at_once | (~never & (log_v <= bound))
         return i + 1, jnp.where(accept, k, out), accepted | accept, keys[0]

@@ -231,6 +231,15 @@ def test_keys_do_not_mix_with_numbers(call: Callable[[Any], Any]) -> None:
     assert isinstance(caught.value, ValueError)
 
 
+def test_binomial_of_infinitely_many_ends() -> None:
+    """Also of probability 0, beside counts whose numbers are those they are without it."""
+    n, p = np.array([np.inf] * 4 + [50.0] * 2, "f4"), np.array([0, 0.3, 1, np.nan, 0.3, 0.5], "f4")
+    found = np.asarray(random.binomial(random.key(0), n, p))
+    few = np.asarray(random.binomial(random.key(0), np.full(6, 50.0, "f4"), p))
+    np.testing.assert_array_equal(found[:4], [np.inf, np.inf, np.inf, np.nan])
+    np.testing.assert_array_equal(found[4:], few[4:])
+
+
 def test_binomial_is_drawn_in_the_dtype_of_p() -> None:
     p = jnp.float32(0.4)
     for n in (9, 100):
