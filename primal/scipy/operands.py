@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from primal.numpy.promotion import (
     broadcast_shapes,
     check_arraylike,
     from_literal,
+    in_float32,
     promote_dtypes_inexact,
     with_rank,
 )
@@ -20,6 +22,8 @@ from primal.ops.elementwise import complex, convert_element_type
 from primal.ops.special import polynomial
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+NARROW = frozenset(np.dtype(dtype) for dtype in (np.float16, dtypes.bfloat16))
 
 
 def inexact(name: str, *args: Any) -> list[Any]:
@@ -94,6 +98,32 @@ def _as_first(out: list[Any]) -> list[Any]:
     if out[0].aval.shape == () and len(ranks) < 2:
         return list(map(from_literal, out))
     return strong(*out)
+
+
+def rounded_once(fun: F) -> F:
+    """A function of arrays that for operands of at most 16 bits is computed in float32.
+
+    Operation by operation no digit of some results was left: `cauchy.logpdf` of float16 was 92
+    units off, `wrapcauchy.logpdf` 365.
+    """
+    name = f"{fun.__module__.rpartition('.')[2]}.{fun.__name__}"
+
+    @functools.wraps(fun)
+    def call(*args: Any, **named: Any) -> Any:
+        given = (*args, *named.values())
+        for x in given:
+            if getattr(x, "dtype", None) in NARROW:
+                break
+        else:
+            return fun(*args, **named)
+        operands, n = inexact(name, *given), len(args)
+        if operands[0].dtype not in NARROW:
+            return fun(*args, **named)
+        return in_float32(
+            lambda *xs: fun(*xs[:n], **dict(zip(named, xs[n:], strict=True))), *operands
+        )
+
+    return call  # type: ignore[return-value]
 
 
 def _in_range(x: Any) -> Any:

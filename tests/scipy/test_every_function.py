@@ -183,8 +183,6 @@ DIFFERENT = {
      "scipy.stats.truncnorm.logsf"): "the negative bound wraps",
     ("wide", "nn.dot_product_attention"): "weights are computed in 32 bits, as JAX's",
     ("wide float16 bfloat16", "scipy.stats.bernoulli.ppf"): "u is at the step to the last digit",
-    ("float16", "scipy.stats.gumbel_l.logcdf"):
-        "the probability is beyond 16 bits, so that its logarithm is -inf",
     ("float16 bfloat16", "scipy.stats.dirichlet.pdf scipy.stats.dirichlet.logpdf "
      "scipy.stats.multivariate_normal.pdf"): "the row has constants of 32 bits",
     ("float16 bfloat16", "scipy.stats.multivariate_normal.logpdf"):

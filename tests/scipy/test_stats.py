@@ -114,10 +114,13 @@ def test_densities_of_cauchy_in_float16() -> None:
     ("name", "parameters", "functions"),
     [("beta", (0.5, 7.25), "logpdf logcdf logsf"), ("beta", (2, 3), "logpdf logcdf logsf"),
      ("beta", (3, 30), "logcdf logsf"), ("gamma", (2.25,), "logcdf logsf"),
-     ("chi2", (3,), "logcdf logsf"), ("pareto", (2.25, -1), "logpdf logcdf")],
+     ("chi2", (3,), "pdf logcdf logsf"), ("pareto", (2.25, -1), "pdf sf logpdf logcdf"),
+     ("cauchy", (0.25, 0.375), "pdf logpdf cdf sf"), ("norm", (0.25, 0.375), "pdf logpdf"),
+     ("t", (3, 0.5, 0.25), "pdf logpdf"), ("gumbel_l", (0.5, 0.25), "pdf cdf"),
+     ("gennorm", (1.5,), "pdf cdf"), ("vonmises", (2.25,), "pdf logpdf")],
 )  # fmt: skip
-def test_logarithms_in_float16_are_rounded_once(name: str, parameters: Any, functions: str) -> None:
-    """Sums of it have no digits where terms cancel, and tails of it overflow."""
+def test_functions_of_float16_are_rounded_once(name: str, parameters: Any, functions: str) -> None:
+    """Sums in it have no digits where terms cancel, and tails overflow."""
     x = np.array([0.02, 0.13, 0.3, 0.5, 0.93, 1.3, 2.7, 9.1], np.float16)
     x = x[: 5 if name == "beta" else 8]
     for function in functions.split():
@@ -126,6 +129,17 @@ def test_logarithms_in_float16_are_rounded_once(name: str, parameters: Any, func
         assert got.dtype == np.float16
         nearest = want.astype(np.float16)
         assert (abs(got - want) <= abs(np.spacing(nearest)).astype(float)).all(), (function, got)
+
+
+def test_names_of_parameters_of_16_bits() -> None:
+    """Float32's results rounded, the dtype that of all operands, whatever is named."""
+    k, p = jnp.arange(6).astype("bfloat16"), jnp.array(0.3, "bfloat16")
+    want = stats.binom.pmf(k.astype("float32"), 5, p.astype("float32")).astype("bfloat16")
+    for got in (stats.binom.pmf(k, 5, p), stats.binom.pmf(n=5, p=p, k=k)):
+        assert got.dtype == "bfloat16" and np.array_equal(got, want)
+    assert stats.norm.pdf(k, scale=jnp.ones(6)).dtype == np.float32
+    with pytest.raises(TypeError, match=r"\[norm.pdf\] expected an array or a scalar, got"):
+        stats.norm.pdf(k, loc=[1.0])
 
 
 @pytest.mark.parametrize("name", OF_COUNTS)

@@ -6,13 +6,14 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import settled
+from primal.scipy.operands import rounded_once, settled
 
 
 def _legal(p: Array) -> Array:
     return (p >= 0) & (p <= 1)
 
 
+@rounded_once
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k: k log p + (1 - k) log(1 - p).
 
@@ -27,6 +28,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.where((k == 0) | (k == 1) | jnp.isnan(k), log, -jnp.inf)
 
 
+@rounded_once
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: p for k = 1, 1 - p for k = 0.
 
@@ -38,6 +40,7 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.exp(logpmf(k, p, loc))
 
 
+@rounded_once
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
@@ -52,6 +55,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     return jnp.where(_legal(p), out, jnp.nan)
 
 
+@rounded_once
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
 

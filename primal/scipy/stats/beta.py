@@ -9,15 +9,16 @@ import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.lax import stop_gradient
-from primal.numpy.promotion import ArrayLike, in_float32
+from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import settled
+from primal.scipy.operands import rounded_once, settled
 from primal.scipy.special.gammas import psi_less
 from primal.scipy.stats.peaks import log_power_of_zero, log_split, power_slope
 from primal.scipy.stats.supports import for_positive, within
 from primal.scipy.stats.tails import log_beta_tail, log_of
 
 
+@rounded_once
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -29,10 +30,7 @@ def logpdf(
     >>> logpdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([0.5232482, 0.4054649], dtype=float32)
     """
-    return in_float32(_logpdf, *settled("beta.logpdf", x, a, b, loc, scale))
-
-
-def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
+    x, a, b, loc, scale = settled("beta.logpdf", x, a, b, loc, scale)
     z = (x - loc) / scale
     ok = ~((z < 0) | (z > 1))  # so that nan stays nan
     z = jnp.where(ok, z, 0.5)
@@ -40,6 +38,7 @@ def _logpdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
     return for_positive(jnp.where(ok, log, -jnp.inf), a, b, scale)
 
 
+@rounded_once
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -53,6 +52,7 @@ def pdf(
     return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
+@rounded_once
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -68,6 +68,7 @@ def cdf(
     return for_positive(within(z, 0, 1, lambda z: special.betainc(a, b, z), 0, 1), a, b, scale)
 
 
+@rounded_once
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -78,15 +79,13 @@ def logcdf(
     >>> logcdf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-1.3404849 , -0.37469345], dtype=float32)
     """
-    return in_float32(_logcdf, *settled("beta.logcdf", x, a, b, loc, scale, error=ValueError))
-
-
-def _logcdf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
+    x, a, b, loc, scale = settled("beta.logcdf", x, a, b, loc, scale, error=ValueError)
     z = (x - loc) / scale
     p, rest = cdf(x, a, b, loc, scale), sf(x, a, b, loc, scale)
     return log_of(p, rest, lambda: log_beta_tail(a, b, z))
 
 
+@rounded_once
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
@@ -131,6 +130,7 @@ def _above(z: Any, a: Any, b: Any) -> Any:
     return jnp.where(near, 1 - p, p + stop_gradient(jnp.where(inside, lost * density, 0)))
 
 
+@rounded_once
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -141,10 +141,7 @@ def logsf(
     >>> logsf(jnp.array([0.25, 0.5]), 2.0, 3.0)
     Array([-0.3034304, -1.1631508], dtype=float32)
     """
-    return in_float32(_logsf, *settled("beta.logsf", x, a, b, loc, scale, error=ValueError))
-
-
-def _logsf(x: Any, a: Any, b: Any, loc: Any, scale: Any) -> Any:
+    x, a, b, loc, scale = settled("beta.logsf", x, a, b, loc, scale, error=ValueError)
     z = (loc - x) / scale + 1
     p, rest = sf(x, a, b, loc, scale), cdf(x, a, b, loc, scale)
     return log_of(p, rest, lambda: log_beta_tail(b, a, z))

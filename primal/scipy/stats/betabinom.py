@@ -5,10 +5,11 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import settled
+from primal.scipy.operands import rounded_once, settled
 from primal.scipy.stats.peaks import log_split
 
 
+@rounded_once
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k: log C(n, k) + log B(k + a, n - k + b) - log B(a, b).
 
@@ -36,6 +37,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     return jnp.where(legal, jnp.where(ok, log, -jnp.inf), jnp.nan)
 
 
+@rounded_once
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: C(n, k) B(k + a, n - k + b) / B(a, b).
 

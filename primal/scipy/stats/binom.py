@@ -5,10 +5,11 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, rounded_once
 from primal.scipy.stats.peaks import log_split
 
 
+@rounded_once
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k: log C(n, k) + k log p + (n - k) log(1 - p).
 
@@ -24,6 +25,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return jnp.where(ok, log_split(y, n - y, p), -jnp.inf)
 
 
+@rounded_once
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: C(n, k) p^k (1 - p)^(n-k).
 

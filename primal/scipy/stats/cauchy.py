@@ -8,9 +8,10 @@ import primal.numpy as jnp
 from primal.base.limits import finfo
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import analytic
+from primal.scipy.operands import analytic, rounded_once
 
 
+@rounded_once
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: -log(π scale (1 + z²)), z = (x - loc)/scale.
 
@@ -33,6 +34,7 @@ def _spread(z: Array) -> Array:
     return jnp.where(far, 2 * jnp.log(jnp.abs(jnp.where(far, z, 1.0))), jnp.log1p(near * near))
 
 
+@rounded_once
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: 1/(π scale (1 + z²)), z = (x - loc)/scale.
 
@@ -47,6 +49,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return 1 / (math.pi * (scale + apart * (apart / scale)))
 
 
+@rounded_once
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
@@ -60,6 +63,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.arctan2(jnp.ones_like(x * loc * scale), (loc - x) / scale) / math.pi
 
 
+@rounded_once
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X ≤ x), the logarithm of `cdf`.
 
@@ -71,6 +75,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return _log_of(cdf(x, loc, scale), sf(x, loc, scale))
 
 
+@rounded_once
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
@@ -83,6 +88,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return cdf(-x, -loc, scale)
 
 
+@rounded_once
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X > x), the logarithm of `sf`.
 
@@ -110,6 +116,7 @@ def _quantile(q: Array) -> Array:
     return jnp.where(middle, slope, jnp.where(low, -1, 1) / jnp.where(middle, 1, slope))
 
 
+@rounded_once
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; infinite at 0 and 1.
 
@@ -122,6 +129,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return loc + scale * _quantile(q)
 
 
+@rounded_once
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`: P(X > isf(q)) = q; infinite at 0 and 1.
 

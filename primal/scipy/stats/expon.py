@@ -6,10 +6,11 @@ import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import inexact, real_inexact
+from primal.scipy.operands import inexact, real_inexact, rounded_once
 from primal.scipy.stats.supports import within
 
 
+@rounded_once
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: -z - log scale for z = (x - loc)/scale ≥ 0, -inf below.
 
@@ -23,6 +24,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where(z < 0, -jnp.inf, -z - jnp.log(scale))
 
 
+@rounded_once
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: exp(-z)/scale for z = (x - loc)/scale ≥ 0.
 
@@ -34,6 +36,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.exp(logpdf(x, loc, scale))
 
 
+@rounded_once
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X > x), the logarithm of `sf`.
 
@@ -47,6 +50,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -jnp.where(z < 0, 0, z)
 
 
+@rounded_once
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
@@ -58,6 +62,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.exp(logsf(x, loc, scale))
 
 
+@rounded_once
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
@@ -69,6 +74,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -jnp.expm1(logsf(x, loc, scale))
 
 
+@rounded_once
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X ≤ x), the logarithm of `cdf`.
 
@@ -81,6 +87,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return within((x - loc) / scale, 0, None, nn.log1mexp, -jnp.inf, 0)
 
 
+@rounded_once
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import primal.numpy as jnp
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike, convert, in_float32
+from primal.numpy.promotion import ArrayLike, convert
 from primal.scipy import special
-from primal.scipy.operands import real_inexact, settled
+from primal.scipy.operands import real_inexact, rounded_once, settled
 from primal.scipy.stats.peaks import log_gamma
 from primal.scipy.stats.supports import for_positive, within
 from primal.scipy.stats.tails import log_gamma_tail, log_of
 
 
+@rounded_once
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: (a - 1) log z - z - log Γ(a) - log scale, z = (x -
     loc)/scale ≥ 0.
@@ -31,6 +30,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return for_positive(jnp.where(ok, log, -jnp.inf), a, scale)
 
 
+@rounded_once
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: z^(a-1) e^-z / (Γ(a) scale), z = (x - loc)/scale ≥ 0.
 
@@ -42,6 +42,7 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return jnp.exp(logpdf(x, a, loc, scale))
 
 
+@rounded_once
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
@@ -56,6 +57,7 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return for_positive(p, a, scale)
 
 
+@rounded_once
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X ≤ x), the logarithm of `cdf`.
 
@@ -64,15 +66,13 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([0.5, 2.0]), 2.0)
     Array([-2.4056814, -0.5208858], dtype=float32)
     """
-    return in_float32(_logcdf, *settled("gamma.logcdf", x, a, loc, scale))
-
-
-def _logcdf(x: Any, a: Any, loc: Any, scale: Any) -> Any:
+    x, a, loc, scale = settled("gamma.logcdf", x, a, loc, scale)
     z = (x - loc) / scale
     p, rest = cdf(x, a, loc, scale), sf(x, a, loc, scale)
     return log_of(p, rest, lambda: log_gamma_tail(a, z, True))
 
 
+@rounded_once
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
@@ -87,6 +87,7 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     return for_positive(p, a, scale)
 
 
+@rounded_once
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X > x), the logarithm of `sf`.
 
@@ -95,10 +96,7 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> logsf(jnp.array([0.5, 2.0]), 2.0)
     Array([-0.09453489, -0.9013877 ], dtype=float32)
     """
-    return in_float32(_logsf, *real_inexact("gamma.logsf", x, a, loc, scale))
-
-
-def _logsf(x: Any, a: Any, loc: Any, scale: Any) -> Any:
+    x, a, loc, scale = real_inexact("gamma.logsf", x, a, loc, scale)
     z = (x - loc) / scale
     p, rest = sf(x, a, loc, scale), cdf(x, a, loc, scale)
     out = log_of(p, rest, lambda: log_gamma_tail(a, z, False))

@@ -6,9 +6,10 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, rounded_once
 
 
+@rounded_once
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of the density: log beta - log(2 Γ(1/beta)) - |x|^beta.
 
@@ -21,6 +22,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return jnp.log(beta / 2) - special.gammaln(1 / beta) - jnp.abs(x) ** beta
 
 
+@rounded_once
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The density: beta exp(-|x|^beta) / (2 Γ(1/beta)).
 
@@ -32,6 +34,7 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return jnp.exp(logpdf(x, beta))
 
 
+@rounded_once
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """P(X ≤ x), the probability of values up to x.
 

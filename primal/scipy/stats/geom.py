@@ -6,9 +6,10 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import settled
+from primal.scipy.operands import rounded_once, settled
 
 
+@rounded_once
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k: log p + (k - 1) log(1 - p).
 
@@ -24,6 +25,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.where(ok, log, -jnp.inf)
 
 
+@rounded_once
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: p (1 - p)^(k-1) for k ≥ 1.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import settled
+from primal.scipy.operands import rounded_once, settled
 from primal.scipy.stats.peaks import log_split
 
 
+@rounded_once
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k: log C(k + n - 1, k) + n log p + k log(1 - p).
 
@@ -24,6 +25,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return jnp.where(ok, log_split(n, y, p) - jnp.log1p(y / n), -jnp.inf)
 
 
+@rounded_once
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: C(k + n - 1, k) p^n (1 - p)^k.
 

@@ -9,9 +9,10 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.ops.special.normal import gauss
 from primal.scipy import special
-from primal.scipy.operands import analytic, real_inexact
+from primal.scipy.operands import analytic, real_inexact, rounded_once
 
 
+@rounded_once
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: -z²/2 - log(scale √2π), z = (x - loc)/scale.
 
@@ -25,6 +26,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -0.5 * (z * z + math.log(2 * math.pi)) - jnp.log(scale)
 
 
+@rounded_once
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: exp(-z²/2) / (scale √2π), z = (x - loc)/scale.
 

@@ -7,11 +7,12 @@ from typing import Any
 import primal.numpy as jnp
 from primal import nn
 from primal.ir.trace import Array
-from primal.numpy.promotion import ArrayLike, in_float32
-from primal.scipy.operands import analytic, real_inexact, settled
+from primal.numpy.promotion import ArrayLike
+from primal.scipy.operands import analytic, real_inexact, rounded_once, settled
 from primal.scipy.stats.supports import within
 
 
+@rounded_once
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: log b - log scale - (b + 1) log z, z = (x - loc)/scale ≥ 1.
 
@@ -20,15 +21,13 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logpdf(jnp.array([1.5, 2.0]), 3.0)
     Array([-0.5232481, -1.6739764], dtype=float32)
     """
-    return in_float32(_logpdf, *settled("pareto.logpdf", x, b, loc, scale))
-
-
-def _logpdf(x: Any, b: Any, loc: Any, scale: Any) -> Any:
+    x, b, loc, scale = settled("pareto.logpdf", x, b, loc, scale)
     z = (x - loc) / scale
     log = jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(jnp.where(z < 1, 1, z))
     return jnp.where(z < 1, -jnp.inf, log)
 
 
+@rounded_once
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: b / (scale z^(b+1)) for z = (x - loc)/scale ≥ 1.
 
@@ -42,6 +41,7 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return jnp.where(z < 1, 0, b / scale * jnp.where(z < 1, 1, z) ** -(b + 1))
 
 
+@rounded_once
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X > x), the logarithm of `sf`.
 
@@ -58,6 +58,7 @@ def _log_tail(x: Any, b: Any, loc: Any, scale: Any) -> Array:
     return -b * jnp.log(jnp.where(z < 1, 1, z))
 
 
+@rounded_once
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X > x) = 1 - P(X ≤ x), the probability of values above x.
 
@@ -71,6 +72,7 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     return jnp.where(z < 1, 1, z) ** -b
 
 
+@rounded_once
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
@@ -82,6 +84,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return -jnp.expm1(logsf(x, b, loc, scale))
 
 
+@rounded_once
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """log P(X ≤ x), the logarithm of `cdf`.
 
@@ -90,14 +93,12 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(jnp.array([1.5, 2.0]), 3.0)
     Array([-0.35139793, -0.13353139], dtype=float32)
     """
-    return in_float32(_logcdf, *real_inexact("pareto.logcdf", x, b, loc, scale))
-
-
-def _logcdf(x: Any, b: Any, loc: Any, scale: Any) -> Any:
+    x, b, loc, scale = real_inexact("pareto.logcdf", x, b, loc, scale)
     below = -_log_tail(x, b, loc, scale)
     return within(below, float(jnp.finfo(below.dtype).tiny), None, nn.log1mexp, -jnp.inf, 0)
 
 
+@rounded_once
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
 

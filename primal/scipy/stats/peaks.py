@@ -8,21 +8,15 @@ small where the density is not (Loader, "Fast and accurate computation of binomi
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import primal.numpy as jnp
 from primal.api.control import custom_jvp
 from primal.base.expansions import ODD_PARTS
-from primal.numpy.promotion import in_float32
 from primal.numpy.remembered import remembered
 from primal.ops.special import tables
 from primal.scipy.operands import digits, horner
 from primal.scipy.special.gammas import SHIFT, shifted
-
-
-def _widened(function: Any) -> Any:
-    return functools.update_wrapper(functools.partial(in_float32, function), function)
 
 
 def _of_log(v: Any, m: Any, inverse: Any) -> Any:
@@ -70,7 +64,7 @@ def _by_mean(t: Any, out: Any, k: Any, mean: Any) -> Any:
 
 
 log_poisson.defjvps(_by_k, _by_mean)
-log_poisson = remembered(_widened(log_poisson))
+log_poisson = remembered(log_poisson)
 
 
 def power_slope(a: Any, z: Any) -> Any:
@@ -105,11 +99,10 @@ log_gamma.defjvps(
     lambda t, out, a, z: t * (_log_less_psi(a, z) + 1 / a),
     lambda t, out, a, z: t * (power_slope(a, z) - 1),
 )
-log_gamma = remembered(_widened(log_gamma))
+log_gamma = remembered(log_gamma)
 
 
 @remembered
-@_widened
 def log_half_step(h: Any) -> Any:
     """log(Γ(h + ½)/(Γ(h)·√h)) for h > 0, of which no digit would be left for a large h.
 
@@ -124,7 +117,6 @@ def log_half_step(h: Any) -> Any:
 
 
 @remembered
-@_widened
 def log_split(a: Any, b: Any, p: Any) -> Any:
     """log((a + b)!/(a!·b!)·pᵃ·(1 - p)ᵇ)."""
     both = a + b

@@ -8,13 +8,14 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact, settled
+from primal.scipy.operands import real_inexact, rounded_once, settled
 from primal.scipy.stats.peaks import log_poisson
 
 LARGE, SUMMED = 50.0, 160
 """From which mean on the entropy is its asymptotic series, and how many terms are summed below."""
 
 
+@rounded_once
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k: k log mu - mu - log k!.
 
@@ -30,6 +31,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.where(ok, log_poisson(y, mu), -jnp.inf)
 
 
+@rounded_once
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k: mu^k e^-mu / k!.
 
@@ -41,6 +43,7 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.exp(logpmf(k, mu, loc))
 
 
+@rounded_once
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
@@ -55,6 +58,7 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.where(y < 0, jnp.zeros_like(out), out)
 
 
+@rounded_once
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy, -Σ p log p.
 

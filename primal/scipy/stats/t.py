@@ -7,11 +7,12 @@ import math
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import settled
+from primal.scipy.operands import rounded_once, settled
 from primal.scipy.stats.peaks import log_half_step
 from primal.scipy.stats.supports import for_positive
 
 
+@rounded_once
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: log Γ((df + 1)/2) - log Γ(df/2) - ½ log(π df) - log scale -
     (df + 1)/2 log(1 + z²/df), z = (x - loc)/scale.
@@ -28,6 +29,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return for_positive(level - (half + 0.5) * jnp.log1p(z * z / df), df)
 
 
+@rounded_once
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: proportional to (1 + z²/df)^(-(df + 1)/2), z = (x - loc)/scale.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike, convert
-from primal.scipy.operands import inexact, real_inexact, strong
+from primal.scipy.operands import inexact, real_inexact, rounded_once, strong
 from primal.scipy.stats.supports import within
 
 
@@ -24,6 +24,7 @@ def _on_support(
     return convert(jnp.where(outside, elsewhere, inside), x.dtype, weak)
 
 
+@rounded_once
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density: -log scale on [loc, loc + scale], -inf elsewhere.
 
@@ -35,6 +36,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return _on_support("uniform.logpdf", x, loc, scale, lambda s: -jnp.log(s), -jnp.inf)
 
 
+@rounded_once
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density: 1/scale on [loc, loc + scale].
 
@@ -46,6 +48,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return _on_support("uniform.pdf", x, loc, scale, lambda s: 1 / s, 0.0)
 
 
+@rounded_once
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """P(X ≤ x), the probability of values up to x.
 
@@ -58,6 +61,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return strong(within((x - loc) / scale, 0, 1, lambda z: z, 0, 1))[0]
 
 
+@rounded_once
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The quantile, the inverse of `cdf`: P(X ≤ ppf(q)) = q; nan beyond [0, 1].
 

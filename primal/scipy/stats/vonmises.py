@@ -8,9 +8,10 @@ import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.scipy import special
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, rounded_once
 
 
+@rounded_once
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density: kappa cos x - log(2π I₀(kappa)).
 
@@ -25,6 +26,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     return jnp.where(kappa > 0, log, jnp.nan)
 
 
+@rounded_once
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The density: exp(kappa cos x) / (2π I₀(kappa)).
 

@@ -7,9 +7,10 @@ import math
 import primal.numpy as jnp
 from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
-from primal.scipy.operands import real_inexact
+from primal.scipy.operands import real_inexact, rounded_once
 
 
+@rounded_once
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the density: log(1 - c²) - log(2π (1 + c² - 2c cos x)) on [0, 2π].
 
@@ -27,6 +28,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     return jnp.where(ok, jnp.where(inside, log, -jnp.inf), jnp.nan)
 
 
+@rounded_once
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The density: (1 - c²) / (2π (1 + c² - 2c cos x)) on [0, 2π].
 
