@@ -10,10 +10,11 @@ from primal.numpy.bessel import bessel_i1
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered
 from primal.ops import special as ops
-from primal.scipy.operands import inexact, real_inexact
+from primal.scipy.operands import inexact, real_inexact, rounded_once
 
 
 @remembered
+@rounded_once
 def i0(x: ArrayLike) -> Array:
     """I₀(x) = 1/π ∫₀^π exp(x cos t) dt, the modified Bessel function of the first kind.
 
@@ -38,6 +39,7 @@ def i0e(x: ArrayLike) -> Array:
 
 
 @remembered
+@rounded_once
 def i1(x: ArrayLike) -> Array:
     """I₁(x) = 1/π ∫₀^π exp(x cos t) cos t dt, the derivative of I₀.
 

@@ -13,7 +13,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import logistic
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, rounded_once, strong
 from primal.scipy.special.doubles import in_doubles
 
 
@@ -48,6 +48,7 @@ def _logit_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @remembered
+@rounded_once
 def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x)), the inverse of `expit`; nan outside [0, 1].
 
@@ -76,6 +77,7 @@ _xlogy.defjvps(lambda t, _, x, y: t * jnp.log(y), lambda t, _, x, y: t * _share(
 
 
 @remembered
+@rounded_once
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x·log(y), and 0 where x is 0; nan where either is.
 
@@ -100,6 +102,7 @@ _xlog1py.defjvps(
 
 
 @remembered
+@rounded_once
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x·log(1 + y), and 0 where x is 0; nan where either is.
 
@@ -123,6 +126,7 @@ def _xlogx_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @remembered
+@rounded_once
 def entr(x: ArrayLike) -> Array:
     """-x·log(x); 0 at 0, -inf below.
 
@@ -138,6 +142,7 @@ def entr(x: ArrayLike) -> Array:
 
 
 @remembered_as(in_doubles("rel_entr", positive=True, of_double=True))
+@rounded_once
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q); 0 where p is 0 and q is not negative, inf where either is negative, or q is 0.
 
@@ -188,6 +193,7 @@ _kl.defjvps(lambda t, _, p, q: t * _log_ratio(p, q), lambda t, _, p, q: t * ((q 
 
 
 @remembered
+@rounded_once
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p·log(p / q) - p + q, a term of the Kullback-Leibler divergence.
 
@@ -205,6 +211,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 
 
 @remembered
+@rounded_once
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """(x^λ - 1) / λ, and log(x) where λ is 0 (Box and Cox, 1964).
 
@@ -218,6 +225,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 
 @remembered
+@rounded_once
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """((1 + x)^λ - 1) / λ, and log(1 + x) where λ is 0.
 
@@ -242,7 +250,7 @@ def _transformed(high: Any, low: Any, log: Any, lmbda: Any) -> Any:
     power, by = _power(high, low, log, lmbda), jnp.where(far, lmbda, 1)
     pole = (lmbda == 0) & jnp.isinf(log)
     product = jnp.where(far | pole, 0, lmbda * log)
-    # What the next term, product² / 6, adds is rounded away; float16 has no 1e-10.
+    # What the next term, product² / 6, adds is rounded away.
     small = jnp.abs(product) < math.sqrt(float(jnp.finfo(log.dtype).eps)) / 4
     safe = jnp.where(small, 1, lmbda)
     near = jnp.where(small, log * (1 + product / 2), jnp.expm1(product) / safe)

@@ -20,7 +20,15 @@ from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.special import normal, tables
 from primal.ops.special.error import squared
-from primal.scipy.operands import digits, horner, inexact, of_parts, real_inexact, strong
+from primal.scipy.operands import (
+    digits,
+    horner,
+    inexact,
+    of_parts,
+    real_inexact,
+    rounded_once,
+    strong,
+)
 from primal.scipy.special.doubles import in_doubles
 
 _ROOT_PI = math.sqrt(math.pi)
@@ -145,6 +153,7 @@ def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @remembered_as(in_doubles("erfcx"))
+@rounded_once
 def erfcx(x: ArrayLike) -> Array:
     """exp(x²) erfc(x), without underflow for large x; w(ix) for complex numbers.
 
@@ -187,6 +196,7 @@ def _dawsn_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @remembered_as(in_doubles("dawsn"))
+@rounded_once
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral exp(-x²) ∫₀ˣ exp(t²) dt.
 

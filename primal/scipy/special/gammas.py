@@ -22,7 +22,7 @@ from primal.ops.special import tables
 from primal.ops.special.terms import scipys
 from primal.ops.types import static_int
 from primal.runtime.refusals import in_words
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong
+from primal.scipy.operands import digits, horner, inexact, real_inexact, rounded_once, strong
 from primal.scipy.special.doubles import in_doubles
 
 
@@ -105,6 +105,7 @@ def _scipy_gamma(x: Any) -> Any:
 
 
 @remembered_as(elementwise(f=_scipy_gamma))
+@rounded_once
 def gamma(x: ArrayLike) -> Array:
     """Γ(x) = ∫₀^∞ t^(x-1) e^-t dt, continued to all numbers, also complex; nan at -1, -2, ….
 
@@ -114,7 +115,7 @@ def gamma(x: ArrayLike) -> Array:
     (x,) = inexact("gamma", x)
     if x.dtype.kind == "c":
         return jnp.exp(_complex_loggamma(*strong(x)))
-    return in_float32(_gamma, *strong(x))
+    return _gamma(*strong(x))
 
 
 # Lanczos's form Γ(x) = M(u)·((x + h)/x)·(x + h)^(x - ½)·e^-x with u = h/(x + h) in (0, 1], where M
@@ -297,8 +298,10 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     Array([10.,  0.], dtype=float32)
     """
     N, k = real_inexact("comb", N, k)
-    if repetition:
-        return comb(N + k - 1, k)
+    return in_float32(lambda N, k: _comb(N + k - 1 if repetition else N, k), N, k)
+
+
+def _comb(N: Any, k: Any) -> Any:
     legal = (k >= 0) & (N >= k) & (N >= 0)
     n, m = jnp.where(legal, N, 1), jnp.where(legal, k, 0)
     # In two factors: what is n + 1 times as large may be infinite where the result is not.
@@ -311,6 +314,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 
 @remembered_as(in_doubles("poch", positive=True))
+@rounded_once
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial Γ(z + m) / Γ(z).
 
@@ -320,7 +324,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     Array([ 1., 24.], dtype=float32)
     """
     z, m = real_inexact("poch", z, m, error=ValueError)
-    return in_float32(_poch, z, m)  # of 16 bits factors would be infinite, their product not
+    return _poch(z, m)
 
 
 @custom_jvp
@@ -375,6 +379,7 @@ _poch.defjvps(_poch_by_z, _poch_by_m)
 
 
 @remembered_as(in_doubles("betaln", positive=True))
+@rounded_once
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log |B(a, b)|, without cancellation for large arguments.
 
@@ -385,8 +390,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     Array([ -2.4849067, -27.631021 ], dtype=float32)
     """
     a, b = real_inexact("betaln", a, b)
-    # Its terms cancel: next to B = 1 nothing would be left of them in 16 bits.
-    return in_float32(_betaln, a, b)
+    return _betaln(a, b)
 
 
 @custom_jvp
@@ -455,6 +459,7 @@ def _stirling(x: Any) -> Any:
 
 
 @remembered_as(in_doubles("beta", positive=True))
+@rounded_once
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
 
@@ -480,7 +485,10 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     count = int(concrete("multigammaln", operand("multigammaln", d), "d"))
     if count < 1:
         raise ValueError(f"[multigammaln] expected a positive dimension d, got {count}.")
-    (a,) = real_inexact("multigammaln", a)
+    return in_float32(lambda a: _multigammaln(a, count), *real_inexact("multigammaln", a))
+
+
+def _multigammaln(a: Any, count: int) -> Any:
     halves = jnp.arange(count, dtype=a.dtype) / 2
     constant = 0.25 * count * (count - 1) * math.log(math.pi)
     terms = jnp.expand_dims(a, -1) - with_rank(halves, a.ndim + 1)

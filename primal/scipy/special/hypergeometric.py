@@ -13,7 +13,7 @@ from primal.ir.trace import Array
 from primal.numpy.promotion import ArrayLike
 from primal.numpy.remembered import remembered_as
 from primal.ops import special as ops
-from primal.scipy.operands import epsilon, real_inexact
+from primal.scipy.operands import epsilon, real_inexact, rounded_once
 from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.gammas import gammasgn
 
@@ -131,6 +131,7 @@ _hyp1f1.defjvps(
 
 
 @remembered_as(in_doubles("hyp1f1", positive=True, of_double=True))
+@rounded_once
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's function ₁F₁(a; b; x) = Σ (a)ₖ xᵏ / ((b)ₖ k!), by its series.
 
@@ -276,6 +277,7 @@ def _hyp2f1_jvp(primals: Any, tangents: Any) -> Any:
 _hyp2f1.defjvp(_hyp2f1_jvp, symbolic_zeros=True)
 
 
+@rounded_once
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's function ₂F₁(a, b; c; x) = Σ (a)ₖ (b)ₖ xᵏ / ((c)ₖ k!) for x ≤ 1, inf beyond.
 

@@ -27,6 +27,7 @@ from primal.scipy.operands import (
     inexact,
     of_parts,
     real_inexact,
+    rounded_once,
     strong,
     wide,
 )
@@ -67,6 +68,7 @@ def _exp1_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @remembered_as(in_doubles("exp1", positive=True))
+@rounded_once
 def exp1(x: ArrayLike) -> Array:
     """E₁(x) = ∫ₓ^∞ e^-t / t dt for x ≥ 0; nan below.
 
@@ -113,6 +115,7 @@ def _expi_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @remembered_as(in_doubles("expi", positive=True))
+@rounded_once
 def expi(x: ArrayLike) -> Array:
     """Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.
 
@@ -158,6 +161,7 @@ _expn.defjvps(None, _expn_by_x)
 
 
 @remembered_as(in_doubles("expn", positive=True, whole=True))
+@rounded_once
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Eₙ(x) = ∫₁^∞ e^-xt / tⁿ dt for integers n ≥ 0 and x ≥ 0; nan elsewhere.
 

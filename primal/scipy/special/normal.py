@@ -13,7 +13,7 @@ from primal.numpy.remembered import remembered, remembered_as
 from primal.ops import special as ops
 from primal.ops.special import tables
 from primal.ops.special.normal import gauss, lower_normal
-from primal.scipy.operands import digits, horner, inexact, real_inexact, strong, wide
+from primal.scipy.operands import digits, horner, inexact, real_inexact, rounded_once, strong, wide
 from primal.scipy.special.doubles import in_doubles
 from primal.scipy.special.faddeeva import scaled_erfc
 
@@ -259,6 +259,7 @@ _owens_t.defjvps(_owens_t_by_h, _owens_t_by_a)
 
 
 @remembered
+@rounded_once
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T: 1/2π ∫₀ᵃ exp(-h²(1 + t²)/2) / (1 + t²) dt.
 

@@ -28,7 +28,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 def _spread(z: Array) -> Array:
     """log(1 + z²), also where z² is beyond all floats."""
-    # Where 1 is below half a unit of the square: in float16 that is beyond all floats from 256 on.
+    # Where 1 is below half a unit of the square.
     far = jnp.abs(z) > 2 / math.sqrt(finfo(z.dtype).eps)
     near = jnp.where(far, 1.0, z)
     return jnp.where(far, 2 * jnp.log(jnp.abs(jnp.where(far, z, 1.0))), jnp.log1p(near * near))
