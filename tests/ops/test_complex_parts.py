@@ -131,3 +131,21 @@ def test_quotients() -> None:
     for i in range(0, x.size, 29):
         alone = ops.div(jnp.asarray(x[i]), jnp.asarray(y[0]))
         np.testing.assert_array_equal(got[i], np.asarray(alone))
+
+
+def test_quotients_of_complex128_are_numpys() -> None:
+    """Bit for bit where they are finite, also by one number and of memory in another order."""
+    parts = (0.0, -0.0, 1.0, -2.5, 5e-324, -1e-310, 1e-200, 1.7e308, np.inf, np.nan)
+    edges = np.array([complex(a, b) for a, b in itertools.product(parts, parts)])
+    many = numbers()[:100].astype("D")
+    x, y = np.concatenate([edges, many])[:, None], np.concatenate([many, edges])[None]
+    with np.errstate(all="ignore"):
+        want = x / y
+        some = np.isfinite(want)
+        got = ops.div.impl(*np.broadcast_arrays(x, y))
+        assert got[some].tobytes() == want[some].tobytes()
+        np.testing.assert_array_equal(ops.div.impl(x.T, y.T), got.T)
+        again = np.tile(y[0], 4)
+        for i in range(0, y.size, 7):
+            np.testing.assert_array_equal(ops.div.impl(x[:, 0], y[0, i]), got[:, i])
+            np.testing.assert_array_equal(ops.div.impl(x[i, 0], again), np.tile(got[i], 4))

@@ -112,11 +112,13 @@ FORMULA void angles(const double *x, double *sine, double *cosine, npy_intp n) {
             }
 }
 
-typedef void OfPairs(const float *x, const float *y, float *out, npy_intp n);
+typedef void OfPairs(const void *of, const void *and, void *made, npy_intp n);
 
 /* Of one part h and an angle's sine s and cosine c; the angle is the other part. */
 #define OF_ANGLE(name, part, ...)                                                                  \
-    WIDEST static void name##_pairs(const float *x, const float *y, float *out, npy_intp n) {      \
+    WIDEST static void name##_pairs(const void *of, const void *and, void *made, npy_intp n) {     \
+        const float *x = of;                                                                       \
+        float *out = made;                                                                         \
         double angle[SOME], sine[SOME], cosine[SOME];                                              \
         for (npy_intp i = 0; i < n; i++)                                                           \
             angle[i] = x[2 * i + 1 - part];                                                        \
@@ -208,7 +210,9 @@ FORMULA Parts atanh_of(double a, double b) {
 }
 
 #define OF_BOTH(name, ...)                                                                         \
-    WIDEST static void name##_pairs(const float *x, const float *y, float *out, npy_intp n) {      \
+    WIDEST static void name##_pairs(const void *of, const void *and, void *made, npy_intp n) {     \
+        const float *x = of;                                                                       \
+        float *out = made;                                                                         \
         for (npy_intp i = 0; i < n; i++) {                                                         \
             const double a = x[2 * i], b = x[2 * i + 1];                                           \
             __VA_ARGS__                                                                            \
@@ -226,7 +230,9 @@ OF_BOTH(acosh, const Parts p = acos_of(a, b); GIVE(fabs(p.im), copysign(p.re, b)
 OF_BOTH(atanh, const Parts p = atanh_of(a, b); GIVE(p.re, p.im))
 OF_BOTH(atan, const Parts p = atanh_of(b, a); GIVE(p.im, p.re))
 
-WIDEST static void pow_pairs(const float *x, const float *y, float *out, npy_intp n) {
+WIDEST static void pow_pairs(const void *of, const void *and, void *made, npy_intp n) {
+    const float *x = of, *y = and;
+    float *out = made;
     double size[SOME], angle[SOME], sine[SOME], cosine[SOME];
     for (npy_intp i = 0; i < n; i++) {
         const double c = y[2 * i], d = y[2 * i + 1];
@@ -250,7 +256,9 @@ WIDEST static void pow_pairs(const float *x, const float *y, float *out, npy_int
         }
 }
 
-WIDEST static void div_pairs(const float *x, const float *y, float *out, npy_intp n) {
+WIDEST static void div_pairs(const void *of, const void *and, void *made, npy_intp n) {
+    const float *x = of, *y = and;
+    float *out = made;
     for (npy_intp i = 0; i < n; i++) {
         const double a = x[2 * i], b = x[2 * i + 1], c = y[2 * i], d = y[2 * i + 1];
         /* With the sign of the divisor's larger part taken out, zeros have those of its quotient
@@ -259,6 +267,22 @@ WIDEST static void div_pairs(const float *x, const float *y, float *out, npy_int
         const double p = c * sign, q = d * sign;
         const double scale = sign / (c * c + d * d);
         GIVE((a * p + b * q) * scale, (b * p - a * q) * scale)
+    }
+}
+
+/* Of complex128 by Smith's method, whose squares do not overflow: NumPy's operations, which it does
+   number by number. */
+WIDEST static void div_double_pairs(const void *of, const void *and, void *made, npy_intp n) {
+    const double *x = of, *y = and;
+    double *out = made;
+    for (npy_intp i = 0; i < n; i++) {
+        const double a = x[2 * i], b = x[2 * i + 1], c = y[2 * i], d = y[2 * i + 1];
+        const int wide = fabs(c) >= fabs(d);
+        const double more = either(wide, c, d), less = either(wide, d, c);
+        const double ratio = less / more, scale = 1 / (more + less * ratio);
+        const double u = a * ratio, v = b * ratio;
+        out[2 * i] = (either(wide, a, b) + either(wide, v, u)) * scale;
+        out[2 * i + 1] = (either(wide, b, v) - either(wide, u, a)) * scale;
     }
 }
 
@@ -277,10 +301,11 @@ static const struct {
 };
 
 typedef struct {
-    const float *x, *y;
-    float *out;
-    npy_intp n;
+    const char *x, *y;
+    char *out;
+    npy_intp n, width;
     OfPairs *function;
+    int one; /* y is one number of all, SOME times */
 } Pairs;
 
 static void some_pairs(void *what, npy_intp unit) {
@@ -288,11 +313,13 @@ static void some_pairs(void *what, npy_intp unit) {
     const npy_intp end = f->n - unit * OF_A_UNIT < OF_A_UNIT ? f->n : (unit + 1) * OF_A_UNIT;
     for (npy_intp at = unit * OF_A_UNIT; at < end; at += SOME) {
         const npy_intp n = end - at < SOME ? end - at : SOME;
-        f->function(f->x + 2 * at, f->y + 2 * at, f->out + 2 * at, n);
+        const npy_intp place = at * f->width;
+        f->function(f->x + place, f->one ? f->y : f->y + place, f->out + place, n);
     }
 }
 
-/* by_parts(name, x) and by_parts("pow", x, y): of complex64 of one shape. */
+/* by_parts(name, x) and by_parts("pow", x, y): of complex64 of one shape, or y of one number. "div"
+   is of complex128 too. */
 static PyObject *by_parts(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     OfPairs *function = NULL;
     int operands = 0;
@@ -302,23 +329,33 @@ static PyObject *by_parts(PyObject *self, PyObject *const *given, Py_ssize_t n) 
             function = pairs_by_name[i].function;
             operands = pairs_by_name[i].operands;
         }
-    int good = function != NULL && n == 1 + operands;
-    for (Py_ssize_t i = 1; good && i < n; i++)
-        good = PyArray_Check(given[i]) &&
-               PyArray_TYPE((PyArrayObject *)given[i]) == NPY_CFLOAT &&
-               PyArray_SAMESHAPE((PyArrayObject *)given[1], (PyArrayObject *)given[i]);
-    if (!good) {
+    int good = function != NULL && n == 1 + operands && PyArray_Check(given[1]) &&
+               PyArray_Check(given[n - 1]);
+    PyArrayObject *x = good ? (PyArrayObject *)given[1] : NULL, *out = NULL;
+    PyArrayObject *y = good ? (PyArrayObject *)given[n - 1] : NULL;
+    const int type = good ? PyArray_TYPE(x) : 0, one = good && PyArray_SIZE(y) == 1;
+    const int wide = type == NPY_CDOUBLE && PyUnicode_CompareWithASCIIString(given[0], "div") == 0;
+    if (!(wide || type == NPY_CFLOAT) || PyArray_TYPE(y) != type ||
+        !(one || PyArray_SAMESHAPE(x, y))) {
         PyErr_SetString(PyExc_TypeError, "expected a function's name and complex64 of one shape");
         return NULL;
     }
-    const int turned = is_turned((PyArrayObject *)given[1]);
-    PyArrayObject *x = in_order(given[1], turned), *out = NULL;
-    PyArrayObject *y = x == NULL ? NULL : in_order(given[n - 1], turned);
+    const int turned = is_turned(x);
+    npy_cdouble again[SOME];
+    x = in_order(given[1], turned);
+    y = x == NULL ? NULL : in_order(given[n - 1], turned);
     if (y != NULL)
-        out = (PyArrayObject *)kept_order(PyArray_DescrFromType(NPY_CFLOAT), x, turned);
+        out = (PyArrayObject *)kept_order(PyArray_DescrFromType(type), x, turned);
     if (out != NULL) {
         Pairs f = {.x = PyArray_DATA(x), .y = PyArray_DATA(y), .out = PyArray_DATA(out),
-                   .n = PyArray_SIZE(x), .function = function};
+                   .n = PyArray_SIZE(x), .width = PyArray_ITEMSIZE(x),
+                   .function = wide ? div_double_pairs : function};
+        if (one && f.n > 1) {
+            for (npy_intp i = 0; i < SOME && i < f.n; i++)
+                memcpy((char *)again + i * f.width, f.y, (size_t)f.width);
+            f.one = 1;
+            f.y = (char *)again;
+        }
         Py_BEGIN_ALLOW_THREADS
         do_units(some_pairs, &f, (f.n + OF_A_UNIT - 1) / OF_A_UNIT, f.n * 4 * COST);
         Py_END_ALLOW_THREADS

@@ -30,6 +30,8 @@ from primal.ops.types import ANY, NOT_LINEAR, NUMERIC, is_linear
 from primal.ops.words import constant, each, linear, unbroadcast, zero_derivative
 
 BOOL = np.dtype(np.bool_)
+FEW = 512
+"""Up to as many quotients of one complex number take longer to set out than to compute."""
 ORDERED = (np.integer, np.floating, np.bool_)
 
 # Linear ops: neg, add, sub; mul and div are linear in one operand.
@@ -106,13 +108,22 @@ mul: Op = binary(
 # smallest integer over -1 is itself.
 
 
+def _by_parts(x: Any, y: Any) -> Any:
+    """x/y by the extension: of complex64 in double precision, where products are exact and none
+    overflows, of complex128 as NumPy, a fifth of the time; what is not finite is for others."""
+    if not x.ndim:
+        x = np.full_like(y, x)
+    elif y.ndim and x.shape != y.shape:
+        x, y = np.broadcast_arrays(x, y)
+    return extension.by_parts("div", x, np.asarray(y))
+
+
 def _complex_quotient(x: Any, y: Any) -> Any:
-    """x/y; finite complex64 in double precision, where products are exact and none overflows."""
     if extension is None or x.dtype != np.complex64:
         return _any_complex_quotient(x, y)
-    x, y = np.broadcast_arrays(x, y)
-    out = extension.by_parts("div", x, y)
+    out = _by_parts(x, y)
     if not is_finite(out):
+        x, y = np.broadcast_arrays(x, y)
         odd = (y == 0) | ~(np.isfinite(x) & np.isfinite(y))
         out[odd] = _any_complex_quotient(x[odd], y[odd])
     return out
@@ -124,7 +135,8 @@ def _any_complex_quotient(x: Any, y: Any) -> Any:
     What infinity divides is 0, infinity over a number infinite, and so is a number over 0; NumPy
     has NaN for both parts, and over 0 does not see the sign.
     """
-    out = np.true_divide(x, y)
+    several = extension is not None and x.dtype == np.complex128 and (x.ndim or y.size > FEW)
+    out = _by_parts(x, y) if several else np.true_divide(x, y)
     if is_finite(out):
         return out
     far, deep = np.isinf(x), np.isinf(y)
