@@ -11,6 +11,7 @@ import primal.numpy as jnp
 from primal import grad, jit, lax, vmap
 from primal.base.config import cpu_engine
 from primal.engines.cpu.plan.schedule import Group
+from primal.engines.cpu.run.objects import counters
 from primal.engines.cpu.steps import Loop, Move
 from tests.engines.cpu.fences import fenced
 from tests.engines.cpu.lab import HALF, built, numpy_run, spoiled
@@ -515,3 +516,51 @@ def test_derivatives_of_windows_read_slices_in_loops() -> None:
         return lax.fori_loop(0, 4, lambda _, u: u.at[1:-1].add(0.5 * (u[2:] - u[:-2])), x)[3]
 
     assert "gather" not in jit(grad(loss)).lower(np.ones(40, np.float32)).compile().as_text()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint64", "float16", "bool", "complex64"])
+@pytest.mark.parametrize("shape", [(9, 40), (1, 41), (33, 47), (40,), (2, 5, 19), (0, 40)])
+def test_elements_in_turn_are_put_together(shape: tuple[int, ...], dtype: str) -> None:
+    """Of rows, with what others lie between; NumPy's bits, and nothing compiled for other sizes."""
+    x, step = DRAW.integers(0, 2 if dtype == "bool" else 50, shape).astype(dtype), len(shape) + 1
+    words = ["set", "add", "multiply", "min"][: 1 if dtype in ("bool", "complex64") else 4]
+
+    def run(x: Any, u: Any) -> list[Any]:
+        def at(x: Any, low: int, stop: int | None = None) -> Any:
+            return x.at[..., low:stop:step]
+
+        out = [getattr(at(x, 1), w)(u[..., 1::step]) for w in words]
+        out += [at(x.T, 0).set(u.T[..., ::step]), x.at[..., 1::3].set(x[..., ::3][..., :1])]
+        return [*out, at(x, 0, -1).set(True), at(x[::-1], 1).set(u[..., 1::step])]
+
+    u = np.ascontiguousarray(x[..., ::-1])
+    made = built(run, x, u)
+    with spoiled():
+        got = made.execute([x, u])
+    for a, b in zip(got, numpy_run(run, x, u), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_elements_in_turn_are_no_scatter_of_any_size() -> None:
+    def run(x: Any) -> list[Any]:
+        return [x.at[:, ::2].multiply(x[:, 1::2])]
+
+    for n, new in ((40, True), (64, False), (1000, False)):
+        before = counters.kernels
+        made = built(run, np.ones((n + 3, n), np.float32))
+        assert "scatter" not in made.as_text() and (counters.kernels > before) == new
+
+
+@pytest.mark.parametrize("index", ["int8", "int32", "uint8"])
+@pytest.mark.parametrize(("step", "low"), [(2, 0), (-2, 300), (4, 1), (2, -1), (0, 3)])
+def test_places_that_wrap_or_leave_the_array_are_no_turns(step: int, low: int, index: str) -> None:
+    at = lax.ScatterDimensionNumbers((0,), (1,), (1,))
+
+    def run(x: Any, u: Any) -> list[Any]:
+        i = lax.iota(index, 150) * lax.full((), step, "int32").astype(index)
+        i = i + lax.full((), low, "int32").astype(index)
+        return [lax.scatter_add(x, i[:, None], u, at, mode="drop")]
+
+    x, u = np.zeros((4, 300), np.int32), DRAW.integers(0, 9, (4, 150), dtype=np.int32)
+    (got,), (want,) = built(run, x, u).execute([x, u]), numpy_run(run, x, u)
+    np.testing.assert_array_equal(got, want)

@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import _llvm
-from primal.engines.cpu.graph import Value, is_narrow, is_zero, size_of
+from primal.engines.cpu.graph import (
+    IN_REGISTERS,
+    NATIVE,
+    Value,
+    is_narrow,
+    is_zero,
+    size_of,
+    transposed,
+)
 from primal.engines.cpu.kernels import takes
 from primal.engines.cpu.kernels.takes import INT32
-from primal.engines.cpu.routines import gathers, moves, windows
+from primal.engines.cpu.routines import gathers, moves, pieces, windows
 from primal.ir.avals import Aval
 
 HALF, FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)
@@ -30,6 +38,7 @@ def scatter(
 ) -> Value:  # fmt: skip
     """x with windows combined in by a word of two operands, or 'set'."""
     found = _known_window(k, word, x, indices, updates, **params)
+    found = found or _in_turn(k, word, x, indices, updates, **params)
     if found is not None:
         return found
     # Sums and products are rounded once, at the end; extrema need no rounding, so no other array:
@@ -129,3 +138,51 @@ def _known_window(
         piece = k.binary(word, k.slice(x, first, stop, [1] * x.ndim), piece)
     where = [k.literal(start, INT32) for start in first]
     return windows.dynamic_update_slice(k, x, piece, where)
+
+
+def _in_turn(
+    k: Any, word: str, x: Value, indices: Value, updates: Value, *, dimension_numbers: Any,
+    sizes: Sequence[int], drops: bool,
+) -> Value | None:  # fmt: skip
+    """Every second element of rows, or one of a few: put together with those between; else None.
+
+    All lines of the cache are touched anyway (`x.at[:, ::2].set(1)` of 1000 x 1000 float32 took 650
+    us, and takes 87, JAX 470; of int8 355 and 23, JAX 360).
+    """
+    offset, gone, mapped, batching, _ = dimension_numbers
+    d = x.ndim - 1
+    if batching or not tuple(gone) == tuple(mapped) == (d,) or indices.ndim != 2:
+        return None
+    if x.size <= IN_REGISTERS or x.dtype not in NATIVE or x.steps()[d] != 1:
+        return None
+    if tuple(sizes[:d]) != x.shape[:d]:
+        return None
+    low, step = windows.progression(takes.column(k, indices, 0)) or (0, 0)
+    many, rest = divmod(x.shape[d], step) if step > 1 else (0, 0)
+    if not 0 <= low < step <= pieces.CLOSE or not many:
+        return None
+    if indices.shape[0] != many + (low < rest):
+        return None
+
+    def part(of: Value, *where: int) -> Value:
+        """Elements from a place on, to another one, so many apart."""
+        first, last, steps = [0] * x.ndim, list(of.shape), [1] * x.ndim
+        first[d], last[d], steps[d] = where
+        out: Value = k.slice(of, first, last, steps)
+        return out
+
+    (other,) = [i for i in range(x.ndim) if i not in offset]
+    new, n = transposed(updates, [*offset, other]), many * step
+    if word != "set":
+        new = k.binary(word, part(x, low, x.shape[d], step), new)
+    shape = (*x.shape[:d], many, 1)
+    turns_of = [part(new, 0, many, 1) if i == low else part(x, i, n, step) for i in range(step)]
+    out: Value = pieces.concatenate(k, [k.reshape(v, shape) for v in turns_of], d + 1)
+    out = k.reshape(out, (*x.shape[:d], n))
+    if not rest:
+        return out
+    left = [part(x, n, x.shape[d], 1)]
+    if low < rest:
+        left = [part(x, n, n + low, 1), part(new, many, many + 1, 1)]
+        left.append(part(x, n + low + 1, x.shape[d], 1))
+    return pieces.concatenate(k, [out, *left], d)

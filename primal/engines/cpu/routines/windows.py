@@ -181,6 +181,36 @@ def known(x: Value) -> int | None:
     return int(np.frombuffer(x.node.attr, x.node.dtype)[0])
 
 
+def progression(x: Value, left: int = 4) -> tuple[int, int] | None:
+    """The first of integers along a line and the step from each to the next, where they are known:
+    numbers and counts, or so many words of such."""
+    node, along = x.node, [s for n, s in zip(x.shape, x.steps(), strict=True) if n != 1]
+    if len(along) > 1 or node.dtype.kind not in "iu":
+        return None
+    number = known(x)
+    if number is not None:
+        return number, 0
+    first, step = 0, 1
+    if left and node.word in ("add", "mul", "convert"):
+        terms = [progression(a, left - 1) for a in node.args]
+        if terms[0] is None:
+            return None
+        first, step = terms[0]
+        for term in terms[1:]:
+            if term is None or (node.word == "mul" and step and term[1]):
+                return None
+            if node.word == "add":
+                first, step = first + term[0], step + term[1]
+            else:
+                first, step = first * term[0], step * term[0] + first * term[1]
+    elif node.word != "iota":
+        return None
+    ends, last = np.iinfo(node.dtype), first + step * (size_of(node.shape) - 1)
+    if not all(ends.min <= i <= ends.max for i in (first, last)):
+        return None
+    return first + step * x.offset, step * sum(along)
+
+
 def _moving(
     k: Any, x: Value, sizes: Sequence[int], starts: Sequence[Value], repeats: bool = True
 ) -> tuple[list[int], list[tuple[int, Value]]]:
