@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from primal import jit
 from primal import numpy as jnp
 from primal.base import native
+from primal.base.config import enable_x64
 from primal.ops import elementwise as ops
 from primal.ops.elementwise import complexes
 
@@ -149,3 +151,15 @@ def test_quotients_of_complex128_are_numpys() -> None:
         for i in range(0, y.size, 7):
             np.testing.assert_array_equal(ops.div.impl(x[:, 0], y[0, i]), got[:, i])
             np.testing.assert_array_equal(ops.div.impl(x[i, 0], again), np.tile(got[i], 4))
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("complex64", 2.0**-126), ("complex128", 2.0**-1022)])
+def test_quotients_by_subnormal_numbers(dtype: str, least: float) -> None:
+    """Their inverses are infinite, the quotients are those of numbers that are larger alike."""
+    parts = np.array([0, -0.25, 0.125, 0.5, 0.875])
+    y = (parts[:, None] + 1j * parts).reshape(1, -1)[:, 1:].astype(dtype)
+    x = np.array([[0], [1], [0.5 - 0.25j], [0.875j], [3]], dtype)
+    with enable_x64(True):
+        small = [jnp.asarray((least * v).astype(dtype)) for v in (x, y)]
+        for f in (ops.div, jit(ops.div)):
+            np.testing.assert_allclose(np.asarray(f(*small)), x / y, rtol=3e-7)

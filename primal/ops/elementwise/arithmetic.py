@@ -139,6 +139,11 @@ def _any_complex_quotient(x: Any, y: Any) -> Any:
     out = _by_parts(x, y) if several else np.true_divide(x, y)
     if is_finite(out):
         return out
+    few = (np.maximum(abs(y.real), abs(y.imag)) < np.finfo(y.dtype).tiny) & (y != 0)
+    if np.count_nonzero(few):
+        # The inverse of such a number is infinite: both are made larger.
+        large = out.real.dtype.type(2.0 ** (np.finfo(y.dtype).nmant + 1))
+        out = np.where(few, np.true_divide(x * large, y * large), out)
     far, deep = np.isinf(x), np.isinf(y)
     if not (np.count_nonzero(far) or np.count_nonzero(deep)) and np.count_nonzero(y) == y.size:
         return out  # with a nan of an operand, as of `mean`

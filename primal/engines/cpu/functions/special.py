@@ -229,10 +229,29 @@ def quotient(f: Floats, value: str, other: str, a: str, b: str, c: str, d: str) 
     imaginary part; of (b - ia)/(c + id) it is the imaginary part.
 
     Where both are NaN, C99 (Annex G.5.1) knows more: what infinity divides is 0, infinity over a
-    number infinite, and so is a number over 0.
+    number infinite, and so is a number over 0. Over a subnormal number, whose inverse
+    is infinite, the quotient is that of both made larger.
     """
-    lost = f.both(f.test("uno", value, value), f.test("uno", other, other))
-    return branch(f, lost, value, lambda: _quotient_at_ends(f, value, a, b, c, d))
+
+    def slow() -> str:
+        lost = f.both(f.test("uno", value, value), f.test("uno", other, other))
+        out = f.where(lost, _quotient_at_ends(f, value, a, b, c, d), value)
+        digits, least = (24, 2.0**-126) if f.dtype == "f4" else (53, 2.0**-1022)
+        parts = [f.abs(c), f.abs(d)]
+        some = f.c.new(f"or {f.c.vec('i1')} {', '.join([f.test('une', x, 0.0) for x in (c, d)])}")
+        below = f.both(f.both(*[f.test("olt", x, least) for x in parts]), some)
+        scaled = [f.mul(x, 2.0**digits) for x in (a, b, c, d)]
+        return f.where(below, _smith(f, *scaled), out)
+
+    return branch(f, f.test("uge", f.abs(value), float("inf")), value, slow)
+
+
+def _smith(f: Floats, a: str, b: str, c: str, d: str) -> str:
+    steep = f.test("olt", f.abs(c), f.abs(d))
+    more, less = f.where(steep, d, c), f.where(steep, c, d)
+    ratio = f.div(less, more)
+    p, q = f.where(steep, b, a), f.where(steep, a, b)
+    return f.div(f.add(p, f.mul(q, ratio)), f.add(more, f.mul(less, ratio)))
 
 
 def _quotient_at_ends(f: Floats, out: str, a: str, b: str, c: str, d: str) -> str:
