@@ -127,7 +127,7 @@ rounded: Callable[[Any, Any], Any] = _rounded if extension is None else extensio
 """float32 rounded to the numbers of a dtype of two bytes, in its own memory where it may be."""
 
 
-def of_float32(
+def of_two(
     name: str, other: Callable[..., Any], dtypes: tuple[Any, ...] = (FLOAT32,)
 ) -> Callable[..., Any]:
     """The extension's function of two operands of one dtype where that is float32, or one of
@@ -138,8 +138,8 @@ def of_float32(
     return lambda x, y: (own if x.dtype in dtypes else other)(x, y)
 
 
-nextafter = of_float32("nextafter", np.nextafter, (FLOAT32, np.dtype(np.float64)))
-fmod = of_float32("fmod", np.fmod)
+nextafter = of_two("nextafter", np.nextafter, (FLOAT32, np.dtype(np.float64)))
+fmod = of_two("fmod", np.fmod)
 """np.fmod, which NumPy computes bit by bit (100,000 float32 take 1.8 ms, in vectors 0.2)."""
 
 chosen: Callable[[Any, Any, Any], Any] = np.where if extension is None else extension.choose

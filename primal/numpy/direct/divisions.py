@@ -12,7 +12,7 @@ from primal.base.native import (
     IN_VECTORS,
     extension,
     is_finite,
-    of_float32,
+    of_two,
 )
 from primal.numpy.direct.operands import Direct, count, elementwise
 
@@ -121,7 +121,7 @@ def as_bytes(function: Any) -> Any:
 def _division(name: str, half: Any, wide: Any, whole: Any) -> Direct:
     """Of floats of two bytes, where the CPU has them in vectors, of wide ones and of integers."""
     e, w = [half if dtype in IN_VECTORS else None for dtype in (FLOAT16, BFLOAT16)]
-    wide = of_float32(name, wide)
+    wide = of_two(name, wide)
     return elementwise(e=e, w_own=w, f=wide, i=whole, u=whole, b=as_bytes(whole))
 
 

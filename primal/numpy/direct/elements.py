@@ -23,7 +23,7 @@ from primal.base.native import (
     extension,
     is_finite,
     is_plain,
-    of_float32,
+    of_two,
     packed,
     room_like,
     same_room,
@@ -334,7 +334,7 @@ def _by_float32(function: Any) -> Direct:
     return elementwise(True, f=function, e=by_wide(function), w=function)
 
 
-hypot = elementwise(True, f=of_float32("hypot", np.hypot), e=np.hypot, w=np.hypot)
+hypot = elementwise(True, f=of_two("hypot", np.hypot), e=np.hypot, w=np.hypot)
 
 
 _FEW_SUMS = 512

@@ -17,7 +17,7 @@ import numpy as np
 from primal.base.dtypes import uint32, uint64
 from primal.ir.trace import aval_of, literal
 from primal.ops.bits.keys import random_wrap, traced_words, words_of
-from primal.ops.bits.threefry import encrypt, hash_range, threefry2x32
+from primal.ops.bits.threefry import counts, encrypt, hash_range, threefry2x32
 from primal.ops.choose import convert_element_type
 from primal.ops.elementwise import add, mul, shift_right_logical
 from primal.ops.shape import concatenate, iota, reshape, slice
@@ -32,11 +32,7 @@ def hash_counts(keys: Any, n: int) -> Any:
     k1, k2 = words_of(keys)
     if not keys.ndim:
         return hash_range(k1, k2, n)[:n]
-    half = -(-n // 2)
-    counts = np.arange(2 * half, dtype=np.uint32).reshape(2, half)
-    if n % 2:
-        counts[1, -1] = 0
-    x, y = [np.broadcast_to(part, (*keys.shape, half)).copy() for part in counts]
+    x, y = [np.broadcast_to(part, (*keys.shape, part.size)).copy() for part in counts(n)]
     encrypt(k1[..., None], k2[..., None], x, y)
     return np.concatenate([x, y], -1)[..., :n]
 

@@ -74,16 +74,21 @@ def encrypt(k1: Any, k2: Any, x: Any, y: Any) -> None:
 def hash_range(k1: Any, k2: Any, n: int) -> Any:
     """The hash of 0, …, n - 1 under one key, the first half of the counts beside the second; one
     word more where n is odd."""
-    half = -(-n // 2)
-    out = empty((2, half), np.dtype(np.uint32))
-    if _in_c is not None and n:
-        _in_c(np.asarray(k1), np.asarray(k2), out[0], out[1], n)
-        return out.reshape(-1)
-    out[...] = np.arange(2 * half, dtype=np.uint32).reshape(2, half)
+    if _in_c is None or not n:
+        out = counts(n)
+        encrypt(k1, k2, *out)
+    else:
+        out = empty((2, -(-n // 2)), np.dtype(np.uint32))
+        _in_c(np.asarray(k1), np.asarray(k2), *out, n)
+    return out.reshape(-1)
+
+
+def counts(n: int) -> Any:
+    """0, …, n - 1 in two rows; 0 in the last place where n is odd."""
+    out = np.arange(n + n % 2, dtype=np.uint32).reshape(2, -1 if n else 0)
     if n % 2:
         out[1, -1] = 0
-    encrypt(k1, k2, out[0], out[1])
-    return out.reshape(-1)
+    return out
 
 
 def _repeated(k: Any, shape: tuple[int, ...]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from primal.engines.cpu.code import float_text
 from primal.engines.cpu.functions.exponentials import exp, exp_of_small, log, log1p_of_some, reduced
 from primal.engines.cpu.functions.floats import Floats, branch, wide
+from primal.engines.cpu.functions.pairs import Pairs
 
 Double = tuple[float, ...]
 # erf of float32 on [0, 1] as x + x·p(x²), beyond as 1 - exp(q(|x|)); 1 from 3.92 on. The numbers
@@ -240,18 +241,10 @@ def quotient(f: Floats, value: str, other: str, a: str, b: str, c: str, d: str) 
         parts = [f.abs(c), f.abs(d)]
         some = f.c.new(f"or {f.c.vec('i1')} {', '.join([f.test('une', x, 0.0) for x in (c, d)])}")
         below = f.both(f.both(*[f.test("olt", x, least) for x in parts]), some)
-        scaled = [f.mul(x, 2.0**digits) for x in (a, b, c, d)]
-        return f.where(below, _smith(f, *scaled), out)
+        a_, b_, c_, d_ = [f.mul(x, 2.0**digits) for x in (a, b, c, d)]
+        return f.where(below, Pairs(f).div((a_, b_), (c_, d_))[0], out)
 
     return branch(f, f.test("uge", f.abs(value), float("inf")), value, slow)
-
-
-def _smith(f: Floats, a: str, b: str, c: str, d: str) -> str:
-    steep = f.test("olt", f.abs(c), f.abs(d))
-    more, less = f.where(steep, d, c), f.where(steep, c, d)
-    ratio = f.div(less, more)
-    p, q = f.where(steep, b, a), f.where(steep, a, b)
-    return f.div(f.add(p, f.mul(q, ratio)), f.add(more, f.mul(less, ratio)))
 
 
 def _quotient_at_ends(f: Floats, out: str, a: str, b: str, c: str, d: str) -> str:

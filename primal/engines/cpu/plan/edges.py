@@ -16,7 +16,7 @@ from primal.engines.cpu.layout.squares import SHORTEST
 from primal.engines.cpu.plan import around
 from primal.engines.cpu.plan.commuting import made_by_pad
 from primal.engines.cpu.routines import turns
-from primal.engines.cpu.routines.pieces import CLOSE, HEAVY_RUN, concatenate
+from primal.engines.cpu.routines.pieces import CLOSE, HEAVY_RUN, concatenate, in_turn
 
 MOST_TERMS, MOST_APART = 24, 256
 """Terms of a sum of padded arrays up to which it is written out, and of those that never meet."""
@@ -116,7 +116,7 @@ def _in_turn(k: Any, x: Value, y: Value) -> Value | None:
         if before.shape != value.shape:
             return None
         found[low] = _plus(k, before, value) if many else value, many + count
-    zero, (many, rest) = k.literal(0, x.dtype), divmod(x.shape[d], step)
+    zero = k.literal(0, x.dtype)
 
     def part(low: int, start: int, stop: int) -> Value:
         """Elements from a place on, of those that lie so far apart."""
@@ -130,12 +130,7 @@ def _in_turn(k: Any, x: Value, y: Value) -> Value | None:
         out = k.slice(value, first, last, (1,) * x.ndim)
         return out if count == terms or _has_added_zero(out) else _plus(k, out, zero)
 
-    shape = (*x.shape[:d], many, 1, *x.shape[d + 1 :])
-    turns_of = [k.reshape(part(low, 0, many), shape) for low in range(step)]
-    whole = (*x.shape[:d], many * step, *x.shape[d + 1 :])
-    out: Value = k.reshape(concatenate(k, turns_of, d + 1), whole)
-    if rest:
-        out = concatenate(k, [out, *[part(low, many, many + 1) for low in range(rest)]], d)
+    out = in_turn(k, x.shape, d, step, part)
     k.in_turn[out.node] = x.shape, (d, step), found, terms
     return out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from primal.base.structures import structure
@@ -164,6 +164,20 @@ def concatenate(k: Any, xs: Sequence[Value], dim: int) -> Value:
         out = turns.turned_into(k, x, tuple(shape), row_major(shape), at, out)
     assert out is not None
     k.joined[out.node] = dim, joined
+    return out
+
+
+def in_turn(
+    k: Any, shape: Sequence[int], d: int, step: int, part: Callable[[int, int, int], Value]
+) -> Value:
+    """An array of whose elements along a dimension every `step`-th is one part's: `part(i, start,
+    stop)` are those elements of part i."""
+    many, rest = divmod(shape[d], step)
+    lead, tail = shape[:d], shape[d + 1 :]
+    parts = [k.reshape(part(i, 0, many), (*lead, many, 1, *tail)) for i in range(step)]
+    out: Value = k.reshape(concatenate(k, parts, d + 1), (*lead, many * step, *tail))
+    if rest:
+        out = concatenate(k, [out, *[part(i, many, many + 1) for i in range(rest)]], d)
     return out
 
 

@@ -164,25 +164,20 @@ def _in_turn(
     if indices.shape[0] != many + (low < rest):
         return None
 
-    def part(of: Value, *where: int) -> Value:
-        """Elements from a place on, to another one, so many apart."""
+    def between(of: Value, start: int, stop: int, apart: int = 1) -> Value:
         first, last, steps = [0] * x.ndim, list(of.shape), [1] * x.ndim
-        first[d], last[d], steps[d] = where
+        first[d], last[d], steps[d] = start, stop, apart
         out: Value = k.slice(of, first, last, steps)
         return out
 
     (other,) = [i for i in range(x.ndim) if i not in offset]
-    new, n = transposed(updates, [*offset, other]), many * step
+    new = transposed(updates, [*offset, other])
     if word != "set":
-        new = k.binary(word, part(x, low, x.shape[d], step), new)
-    shape = (*x.shape[:d], many, 1)
-    turns_of = [part(new, 0, many, 1) if i == low else part(x, i, n, step) for i in range(step)]
-    out: Value = pieces.concatenate(k, [k.reshape(v, shape) for v in turns_of], d + 1)
-    out = k.reshape(out, (*x.shape[:d], n))
-    if not rest:
-        return out
-    left = [part(x, n, x.shape[d], 1)]
-    if low < rest:
-        left = [part(x, n, n + low, 1), part(new, many, many + 1, 1)]
-        left.append(part(x, n + low + 1, x.shape[d], 1))
-    return pieces.concatenate(k, [out, *left], d)
+        new = k.binary(word, between(x, low, x.shape[d], step), new)
+
+    def part(i: int, start: int, stop: int) -> Value:
+        if i == low:
+            return between(new, start, stop)
+        return between(x, i + start * step, i + (stop - 1) * step + 1, step)
+
+    return pieces.in_turn(k, x.shape, d, step, part)
