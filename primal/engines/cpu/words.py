@@ -527,7 +527,8 @@ class Words(MatrixWords):
             found = commuting.gather_of_gather(self, x, indices, **params)
             if found is not None:
                 return found
-        if (found := gathers.slice_at(self, x, indices, **params)) is not None:
+        found = gathers.slice_at(self, x, indices, **params)
+        if (found := found or gathers.slices_at(self, x, indices, **params)) is not None:
             return found
         out = gathers.of_repeated(self, x, indices, **params)
         out = out or gathers.chosen(self, x, indices, **params)

@@ -531,6 +531,7 @@ def test_elements_in_turn_are_put_together(shape: tuple[int, ...], dtype: str) -
 
         out = [getattr(at(x, 1), w)(u[..., 1::step]) for w in words]
         out += [at(x.T, 0).set(u.T[..., ::step]), x.at[..., 1::3].set(x[..., ::3][..., :1])]
+        out += [at(x, low, -low).set(True) for low in (1, 4, 5)]
         return [*out, at(x, 0, -1).set(True), at(x[::-1], 1).set(u[..., 1::step])]
 
     u = np.ascontiguousarray(x[..., ::-1])
@@ -549,6 +550,25 @@ def test_elements_in_turn_are_no_scatter_of_any_size() -> None:
         before = counters.kernels
         made = built(run, np.ones((n + 3, n), np.float32))
         assert "scatter" not in made.as_text() and (counters.kernels > before) == new
+
+
+EVERY, BACK, SOME = slice(None), slice(-1, None, -2), slice(1, -2, 3)
+
+
+@pytest.mark.parametrize("key", [(EVERY, SOME), (BACK, SOME), (SOME,), (3, BACK), (BACK, 0)])
+def test_derivatives_of_what_takes_turns_read_slices(key: tuple[Any, ...]) -> None:
+    x = DRAW.standard_normal((37, 41, 2)).astype(np.float32)
+    u, w = x[key] * 2, x + 1
+
+    def loss(x: Any, u: Any, w: Any) -> Any:
+        return (x.at[key].set(u) ** 2 * w).sum()
+
+    made = built(lambda *xs: list(grad(loss, (0, 1))(*xs)), x, u, w)
+    assert "gather" not in made.as_text()
+    dx, du = made.execute([x, u, w])
+    np.testing.assert_array_equal(du, 2 * u * w[key])
+    w[key] = 0
+    np.testing.assert_array_equal(dx, 2 * x * w)
 
 
 @pytest.mark.parametrize("index", ["int8", "int32", "uint8"])

@@ -19,6 +19,7 @@ from primal.engines.cpu.graph import (
     row_major,
     size_of,
     sliced,
+    transposed,
 )
 from primal.engines.cpu.kernels.takes import column, is_inside
 from primal.engines.cpu.routines.moves import (
@@ -35,7 +36,7 @@ from primal.engines.cpu.routines.moves import (
     windows,
 )
 from primal.engines.cpu.routines.single_gathers import MOST, SingleGather
-from primal.engines.cpu.routines.windows import CHOICES, MANY, known
+from primal.engines.cpu.routines.windows import CHOICES, MANY, known, progression
 from primal.engines.cpu.script import (
     MEMORY_INT,
     Int,
@@ -228,6 +229,46 @@ def slice_at(
     stop = [a + n for a, n in zip(first, slice_sizes, strict=True)]
     found: Value = k.reshape(k.slice(x, first, stop, [1] * x.ndim), shape)
     return found
+
+
+def slices_at(
+    k: Any, x: Value, indices: Value, *, dimension_numbers: Any, slice_sizes: Sequence[int],
+    fill: Any, shape: tuple[int, ...],
+) -> Value | None:  # fmt: skip
+    """Windows that begin at equal distances, as a slice by such steps; else None.
+
+    Derivatives of `.at[..., ::2]` read such.
+    """
+    offset, gone, mapped, batching, _ = dimension_numbers
+    if batching:
+        return None
+    dims = [i for i in range(len(shape)) if i not in offset]
+    first, by, many = [0] * x.ndim, [1] * x.ndim, list(slice_sizes)
+    source = dict(zip(offset, [d for d in range(x.ndim) if d not in gone], strict=True))
+    for j, d in enumerate(mapped):
+        first[d], pace = progression(column(k, indices, j)) or (-1, ())
+        moving = [(i, step) for i, step in zip(dims, pace, strict=False) if step and shape[i] > 1]
+        if len(moving) == 1 and d in gone:
+            ((i, by[d]),) = moving
+            if i in source:
+                return None
+            source[i], many[d] = d, shape[i]
+        elif moving:
+            return None
+        last = first[d] + by[d] * (many[d] - 1)
+        if min(first[d], last) < 0 or max(first[d], last) >= x.shape[d]:
+            return None
+        first[d] = min(first[d], last)
+    if any(i not in source and shape[i] > 1 for i in dims):
+        return None
+    stop = [a + (n - 1) * abs(s) + 1 for a, n, s in zip(first, many, by, strict=True)]
+    found = k.slice(x, first, stop, [abs(s) for s in by])
+    back = [d for d, s in enumerate(by) if s < 0]
+    found = k.rev(found, back) if back else found
+    order = [source[i] for i in sorted(source)]
+    found = transposed(found, [*order, *[d for d in range(x.ndim) if d not in order]])
+    out: Value = k.reshape(found, shape)
+    return out
 
 
 def known_start(

@@ -181,34 +181,43 @@ def known(x: Value) -> int | None:
     return int(np.frombuffer(x.node.attr, x.node.dtype)[0])
 
 
-def progression(x: Value, left: int = 4) -> tuple[int, int] | None:
-    """The first of integers along a line and the step from each to the next, where they are known:
-    numbers and counts, or so many words of such."""
-    node, along = x.node, [s for n, s in zip(x.shape, x.steps(), strict=True) if n != 1]
-    if len(along) > 1 or node.dtype.kind not in "iu":
+def progression(x: Value, left: int = 4) -> tuple[int, tuple[int, ...]] | None:
+    """The first of integers and, along each dimension, the step from one to the next, where they
+    are known: numbers and counts, or so many words of such."""
+    node, steps = x.node, x.steps()
+    if node.dtype.kind not in "iu":
         return None
     number = known(x)
     if number is not None:
-        return number, 0
-    first, step = 0, 1
+        return number, (0,) * x.ndim
+    first, pace = 0, (1,)
     if left and node.word in ("add", "mul", "convert"):
         terms = [progression(a, left - 1) for a in node.args]
         if terms[0] is None:
             return None
-        first, step = terms[0]
+        first, pace = terms[0]
         for term in terms[1:]:
-            if term is None or (node.word == "mul" and step and term[1]):
+            if term is None or (node.word == "mul" and any(pace) and any(term[1])):
                 return None
+            number, others = term
+            both = zip(pace, others, strict=True)
             if node.word == "add":
-                first, step = first + term[0], step + term[1]
+                first, pace = first + number, tuple([a + b for a, b in both])
             else:
-                first, step = first * term[0], step * term[0] + first * term[1]
+                pace = tuple([a * number + first * b for a, b in both])
+                first *= number
     elif node.word != "iota":
         return None
-    ends, last = np.iinfo(node.dtype), first + step * (size_of(node.shape) - 1)
-    if not all(ends.min <= i <= ends.max for i in (first, last)):
+    ends = np.iinfo(node.dtype)
+    far = [step * (n - 1) for step, n in zip(pace, node.shape, strict=True)]
+    low, high = [first + sum([f(i, 0) for i in far]) for f in (min, max)]
+    if not ends.min <= low <= high <= ends.max:
         return None
-    return first + step * x.offset, step * sum(along)
+    if x.is_node and x.shape == node.shape:
+        return first, pace
+    if len(pace) != 1:
+        return None
+    return first + pace[0] * x.offset, tuple([pace[0] * s for s in steps])
 
 
 def _moving(
