@@ -178,10 +178,10 @@ log1p = unary(
 def _logistic_impl(x: Any) -> Any:
     power = np.exp(-x)
     out = reciprocal(power + 1)
-    if x.dtype.kind == "c" or is_finite(power):
+    if is_finite(power):
         return out
-    # Where e^-x is infinite, e^x is a subnormal number still.
-    return np.where(power == np.inf, np.exp(x), out)
+    # Where e^-x is infinite, e^x is a subnormal number still. Zeros beside it have no sign.
+    return np.where(np.isinf(power) & np.isfinite(x), np.exp(x + 0), out)
 
 
 logistic = unary(
@@ -203,10 +203,22 @@ sqrt = unary(
     each_out(lambda t, out, x: mul(t, div(constant(0.5, t), out))),
     "sqrt",
 )
+
+
+def _rsqrt_impl(x: Any) -> Any:
+    out = reciprocal(np.sqrt(x))
+    if x.dtype.kind != "c":
+        return out
+    # In the right half, on the other side of the real axis, also where that is seen by a zero.
+    found = np.empty(x.shape, x.dtype)
+    found.real, found.imag = np.abs(out.real), -np.copysign(out.imag, x.imag)
+    return found
+
+
 rsqrt = unary(
     "rsqrt",
     INEXACT,
-    in_float32(complexes.parts_of(lambda x: reciprocal(np.sqrt(x)), complexes.rsqrt)),
+    in_float32(complexes.parts_of(_rsqrt_impl, complexes.rsqrt)),
     each_out(lambda t, out, x: mul(t, mul(constant(-0.5, t), div(out, x)))),
     "rsqrt",
 )

@@ -138,6 +138,40 @@ def test_quotients(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_quotients_of_all_sizes(dtype: str) -> None:
+    """Within units of the modulus from subnormal numbers to the greatest; too great is infinite."""
+    rng, limits = np.random.default_rng(5), np.finfo(dtype)
+    low, high = int(limits.minexp) - int(limits.nmant), int(limits.maxexp)
+
+    def part() -> Any:
+        return np.ldexp(rng.uniform(0.5, 1, (2, 5000)), rng.integers(low, high, (2, 5000)))
+
+    a, b = part(), part() * rng.choice([-1, 0, 1], (2, 5000))
+    b = np.where(rng.random(b.shape) < 0.5, b, a * rng.uniform(-1.2, 1.2, b.shape))
+    x, y = (a + 1j * np.where(abs(b) < limits.max, b, 1)).astype(dtype)
+    with np.errstate(all="ignore"):
+        (got,) = native(lambda x, y: [e.div(x, y)], x, y)
+        want = np.where(y == 0, np.nan, x.astype("G") / y.astype("G"))
+        over = np.maximum(abs(want.real), abs(want.imag)) > limits.max
+        error = abs(got - want) / np.maximum(abs(want) * limits.eps, limits.smallest_subnormal)
+    assert not np.isfinite(got[over]).any()
+    assert not np.isnan(got[y != 0]).any()
+    assert error[~over & (y != 0)].max() < 2.5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_inverse_roots_and_logistic_at_ends(dtype: str) -> None:
+    """Signs of zeros, and logistic where it is subnormal, as outside of programs."""
+    x = np.array([complex(a, b) for a, b in itertools.product(EDGES, repeat=2)], dtype)
+    far = -90 if dtype == "complex64" else -720
+    y = np.array([complex(a, b) for a in (-3, 3, far) for b in (0, -0.0, 1, -2)])
+    for name, z in (("rsqrt", x), ("logistic", y.astype(dtype))):
+        (got,) = native(lambda x, name=name: [getattr(e, name)(x)], z)
+        with np.errstate(all="ignore"):
+            alike(got, getattr(e, name).impl(z), 3e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_powers_outside_of_programs(dtype: str) -> None:
     """The same zeros, infinities and NaN, and zeros of infinite operands have no signs of a NaN."""
     parts = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]

@@ -224,10 +224,16 @@ class ComplexWords(Words):
         if name in FUNCTIONS:
             return self.pair(*FUNCTIONS[name](Terms(self, re.dtype), re, im), x.dtype)
         if name == "rsqrt":
-            return self._reciprocal(self.unary("sqrt", x))
+            p, q = self.parts(self._reciprocal(self.unary("sqrt", x)))
+            q = self.unary("neg", Terms(self, q.dtype).signed(q, im))
+            return self.pair(self.unary("abs", p), q, x.dtype)
         if name == "logistic":
-            grown = self.unary("exp", self.unary("neg", x))
-            return self._reciprocal(self.binary("add", grown, self.literal(1, x.dtype)))
+            one = self.literal(1, x.dtype)
+            right = self.binary("ge", re, self.literal(0, re.dtype))
+            # Of the sides the one where the exponential is not infinite; its zeros have no sign.
+            side = self.select_n(right, x, self.unary("neg", x))
+            grown = self.unary("exp", self.binary("add", side, self.literal(0, x.dtype)))
+            return self._quotient(self.select_n(right, grown, one), self.binary("add", grown, one))
         raise Unsupported(f"{name} of {x.dtype}")
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
@@ -285,14 +291,17 @@ class ComplexWords(Words):
         # b·t - a) / (c·t + d) of t = c/d.
         first, second = self.select_n(wide, d, c), self.select_n(wide, c, d)
         t = f("div", second, first)
-        scale = f("div", one, f("add", first, f("mul", second, t)))
-        p, q = self.select_n(wide, b, a), self.select_n(wide, a, b)
-        re = f("mul", f("add", p, f("mul", q, t)), scale)
-        cross = f("sub", b, f("mul", a, t))
-        other = f("sub", f("mul", b, t), a)
-        im = f("mul", self.select_n(wide, other, cross), scale)
-        first = self.element("quotient", (re, im, a, b, c, d), re.dtype)
-        second = self.element("quotient", (im, re, b, self.unary("neg", a), c, d), re.dtype)
+        divisor = f("add", first, f("mul", second, t))
+        scale = f("div", one, divisor)
+        u, v = f("mul", a, t), f("mul", b, t)
+        re = f("mul", f("add", self.select_n(wide, b, a), self.select_n(wide, u, v)), scale)
+        im = f("mul", f("sub", self.select_n(wide, v, b), self.select_n(wide, a, u)), scale)
+        # 0, or NaN where the inverse of the divisor is infinite or subnormal.
+        none, four = self.literal(0, c.dtype), self.literal(4, c.dtype)
+        usual = self.fma(scale, none, f("mul", f("mul", divisor, four), none))
+        size = f("add", f("add", self.unary("abs", a), self.unary("abs", b)), usual)
+        first = self.element("quotient", (re, size, a, b, c, d), re.dtype)
+        second = self.element("quotient", (im, size, b, self.unary("neg", a), c, d), re.dtype)
         return self.pair(first, second, x.dtype)
 
     def _extremum(self, name: str, x: Value, y: Value) -> Value:

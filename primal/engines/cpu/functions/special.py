@@ -9,7 +9,7 @@ import numpy as np
 
 from primal.engines.cpu.code import float_text
 from primal.engines.cpu.functions.exponentials import exp, exp_of_small, log, log1p_of_some, reduced
-from primal.engines.cpu.functions.floats import Floats, branch, wide
+from primal.engines.cpu.functions.floats import FORM, Floats, branch, wide
 from primal.engines.cpu.functions.pairs import Pairs
 
 Double = tuple[float, ...]
@@ -225,29 +225,45 @@ def _scaled_modulus(f: Floats, a: str, b: str) -> str:
     return f.where(f.test("oeq", endless, infinity), infinity, out)
 
 
-def quotient(f: Floats, value: str, other: str, a: str, b: str, c: str, d: str) -> str:
-    """The real part of (a + ib)/(c + id) of which Smith's rule found `value`, and `other` as its
-    imaginary part; of (b - ia)/(c + id) it is the imaginary part.
+def quotient(f: Floats, value: str, size: str, a: str, b: str, c: str, d: str) -> str:
+    """The real part of (a + ib)/(c + id), `value` by Smith's rule; of (b - ia)/(c + id) it is the
+    imaginary part. `size`: |a| + |b|, and NaN where the rule divides by what is no ordinary number.
 
-    Where both are NaN, C99 (Annex G.5.1) knows more: what infinity divides is 0, infinity over a
-    number infinite, and so is a number over 0. Over a subnormal number, whose inverse
-    is infinite, the quotient is that of both made larger.
+    Near the ends of the range, where products of small numbers lose digits and inverses are
+    infinite or subnormal, it is that of parts which a power of two, of the divisor's size, brings
+    to the middle.
     """
+    mantissa, bias, _ = FORM[f.dtype]
+
+    def constant(field: int) -> str:
+        return f.c.const(f.int, str(field << mantissa))
 
     def slow() -> str:
-        lost = f.both(f.test("uno", value, value), f.test("uno", other, other))
-        out = f.where(lost, _quotient_at_ends(f, value, a, b, c, d), value)
-        digits, least = (24, 2.0**-126) if f.dtype == "f4" else (53, 2.0**-1022)
-        parts = [f.abs(c), f.abs(d)]
-        some = f.c.new(f"or {f.c.vec('i1')} {', '.join([f.test('une', x, 0.0) for x in (c, d)])}")
-        below = f.both(f.both(*[f.test("olt", x, least) for x in parts]), some)
-        a_, b_, c_, d_ = [f.mul(x, 2.0**digits) for x in (a, b, c, d)]
-        return f.where(below, Pairs(f).div((a_, b_), (c_, d_))[0], out)
+        sizes = [(f.abs(x), f.abs(y)) for x, y in ((a, b), (c, d))]
+        above, below = [
+            f.iop("and", f.bits(f.where(f.test("ogt", x, y), x, y)), (2 * bias + 1) << mantissa)
+            for x, y in sizes
+        ]
+        # The divisor becomes about 1, unless what is divided would be infinite then.
+        level = f.iop("sub", above, (bias - 1) << mantissa)
+        level = f.c.intrinsic("smax", f.int, level, below)
+        level = f.c.intrinsic("smin", f.int, level, constant(2 * bias - 1))
+        scale = f.unbits(f.iop("sub", constant(2 * bias), level))
+        p, q, r, s = [f.mul(x, scale) for x in (a, b, c, d)]
+        re, im = Pairs(f).div((p, q), (r, s))
+        return _quotient_at_ends(f, re, im, a, b, c, d)
 
-    return branch(f, f.test("uge", f.abs(value), float("inf")), value, slow)
+    least = mantissa + 1  # of a normal number: products with parts of it are normal, or small
+    from_least = f.iop("sub", f.bits(size), constant(least))
+    end = constant(2 * bias + 1 - least)
+    far = f.c.new(f"icmp uge {f.it} {from_least}, {end}")
+    return branch(f, f.both(far, f.test("une", size, 0.0)), value, slow)
 
 
-def _quotient_at_ends(f: Floats, out: str, a: str, b: str, c: str, d: str) -> str:
+def _quotient_at_ends(f: Floats, re: str, im: str, a: str, b: str, c: str, d: str) -> str:
+    """What C99 (Annex G.5.1) knows where both parts are NaN: what infinity divides is 0, infinity
+    over a number infinite, and so is a number over 0."""
+    lost = f.both(f.test("uno", re, re), f.test("uno", im, im))
     endless = f.k(float("inf"))
 
     def seen(*parts: str) -> tuple[str, str, list[str]]:
@@ -261,7 +277,8 @@ def _quotient_at_ends(f: Floats, out: str, a: str, b: str, c: str, d: str) -> st
 
     (above, far, (p, q)), (below, deep, (r, s)) = seen(a, b), seen(c, d)
     nothing = f.mul(f.k(0.0), f.add(f.mul(a, r), f.mul(b, s)))
-    out = f.where(f.both(above, deep), nothing, out)
+    out = f.where(f.both(above, deep), nothing, re)
     out = f.where(f.both(far, below), f.mul(endless, f.add(f.mul(p, c), f.mul(q, d))), out)
     none = f.both(f.test("oeq", c, 0.0), f.test("oeq", d, 0.0))
-    return f.where(none, f.mul(f.signed(endless, c), a), out)
+    out = f.where(none, f.mul(f.signed(endless, c), a), out)
+    return f.where(lost, out, re)
