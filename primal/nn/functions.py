@@ -14,7 +14,14 @@ from primal.base.source import user_stacklevel
 from primal.ir.trace import Array
 from primal.lax import axis_index, axis_size, stop_gradient
 from primal.numpy import direct, tanh
-from primal.numpy.promotion import convert, floating, promote_dtypes_inexact
+from primal.numpy.promotion import (
+    convert,
+    floating,
+    from_literal,
+    in_float32,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from primal.numpy.reductions import mask_operand, split_axes
 from primal.numpy.remembered import remembered, remembered_as
 from primal.ops.elementwise import expm1, logistic, rsqrt, sub
@@ -100,8 +107,7 @@ def soft_sign(x: Any) -> Array:
     >>> nn.soft_sign(jnp.array([1.0, -3.0]))
     Array([ 0.5 , -0.75], dtype=float32)
     """
-    array = as_number("soft_sign", x)
-    return array / (jnp.abs(array) + 1)
+    return in_float32(lambda x: x / (jnp.abs(x) + 1), as_number("soft_sign", x))
 
 
 @remembered
@@ -113,8 +119,7 @@ def silu(x: Any) -> Array:
     >>> nn.silu(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = as_number("silu", x)
-    return array * sigmoid(array)
+    return in_float32(lambda x: x * sigmoid(x), as_number("silu", x))
 
 
 swish = silu
@@ -183,7 +188,9 @@ def selu(x: Any) -> Array:
     >>> nn.selu(jnp.array([1.0]))
     Array([1.050701], dtype=float32)
     """
-    return direct.SELU_SCALE * elu(x, direct.SELU_ALPHA)
+    return in_float32(
+        lambda x: direct.SELU_SCALE * elu(x, direct.SELU_ALPHA), as_number("selu", x)
+    )
 
 
 @remembered
@@ -195,16 +202,12 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     >>> nn.gelu(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = floating(as_number("gelu", x))
-    if approximate:
-        inner = np.sqrt(2 / np.pi).astype(array.dtype) * (array + 0.044715 * (array**3))
-        return array * (0.5 * (1.0 + tanh(inner)))
-    return _gelu(array)
+    return in_float32(_gelu_by_tanh if approximate else _gelu, floating(as_number("gelu", x)))
 
 
-def _wide_enough(x: Any) -> Any:
-    """x, of 16 bits and less in float32: far below 0 rounded steps would leave no digit."""
-    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
+def _gelu_by_tanh(x: Any) -> Any:
+    inner = np.sqrt(2 / np.pi).astype(x.dtype) * (x + 0.044715 * (x**3))
+    return x * (0.5 * (1.0 + tanh(inner)))
 
 
 def _normal_density(x: Any) -> Any:
@@ -218,17 +221,14 @@ _normal_share.defjvps(lambda t, out, x: t * _normal_density(x))
 
 @custom_jvp
 def _gelu(x: Any) -> Any:
-    at = _wide_enough(x)
-    return (at * lower_normal(at)).astype(x.dtype)
+    return x * lower_normal(x)
 
 
 @_gelu.defjvp
 def _gelu_jvp(primals: Any, tangents: Any) -> Any:
     # φ from one exponential of x²; through Φ it would take x/√2, which is rounded.
     (x,), (t,) = primals, tangents
-    at = _wide_enough(x)
-    slope = _normal_share(at) + at * _normal_density(at)
-    return _gelu(x), t * slope.astype(x.dtype)
+    return _gelu(x), t * (_normal_share(x) + x * _normal_density(x))
 
 
 def _no_bools(name: str, x: Any) -> Array:
@@ -252,10 +252,13 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
         return array
-    top = jnp.max(stop_gradient(array), axis, keepdims=True)
-    powers = jnp.exp(array - top)
-    out = powers / jnp.sum(powers, axis, keepdims=True)
+    out = in_float32(lambda x: _softmax(x, axis), array)
     return out if where is None else jnp.where(where, out, 0)
+
+
+def _softmax(x: Any, axis: Any) -> Any:
+    powers = jnp.exp(x - jnp.max(stop_gradient(x), axis, keepdims=True))
+    return powers / jnp.sum(powers, axis, keepdims=True)
 
 
 @remembered_as(direct.log_softmax)
@@ -272,9 +275,13 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
         array = jnp.where(where, array, -jnp.inf)
     if not array.size:
         return array
-    shifted = array - jnp.max(stop_gradient(array), axis, keepdims=True)
-    out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
+    out = in_float32(lambda x: _log_softmax(x, axis), array)
     return out if where is None else jnp.where(where, out, -jnp.inf)
+
+
+def _log_softmax(x: Any, axis: Any) -> Any:
+    shifted = x - jnp.max(stop_gradient(x), axis, keepdims=True)
+    return shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis, keepdims=True))
 
 
 @overload
@@ -390,7 +397,7 @@ def sparse_plus(x: Any) -> Array:
     """
     array = as_number("sparse_plus", x)
     # The square of a great number would make nan of the slope it does not have.
-    curve = (jnp.clip(array, -1, 1) + 1.0) ** 2 / 4
+    curve = in_float32(lambda x: (jnp.clip(x, -1, 1) + 1.0) ** 2 / 4, array)
     return jnp.where(array <= -1, 0.0, jnp.where(array >= 1, array, curve))
 
 
@@ -429,8 +436,7 @@ def mish(x: Any) -> Array:
     >>> nn.mish(jnp.array([0.0]))
     Array([0.], dtype=float32)
     """
-    array = as_number("mish", x)
-    return array * tanh(softplus(array))
+    return in_float32(lambda x: x * tanh(softplus(x)), as_number("mish", x))
 
 
 @remembered
@@ -442,7 +448,7 @@ def hard_sigmoid(x: Any) -> Array:
     >>> nn.hard_sigmoid(jnp.array([-3.0, 0.0, 3.0]))
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return relu6(as_number("hard_sigmoid", x) + 3.0) / 6.0
+    return in_float32(lambda x: relu6(x + 3.0) / 6.0, as_number("hard_sigmoid", x))
 
 
 @remembered
@@ -454,8 +460,7 @@ def hard_silu(x: Any) -> Array:
     >>> nn.hard_silu(jnp.array([-3.0, 3.0]))
     Array([-0.,  3.], dtype=float32)
     """
-    array = as_number("hard_silu", x)
-    return array * hard_sigmoid(array)
+    return in_float32(lambda x: x * hard_sigmoid(x), as_number("hard_silu", x))
 
 
 hard_swish = hard_silu
@@ -476,7 +481,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     if size % 2:
         raise ValueError(f"[nn.glu] expected an axis of even size, got size {size}.")
     first, second = jnp.split(array, 2, axis)
-    return first * sigmoid(second)
+    return in_float32(lambda a, b: a * sigmoid(b), first, second)
 
 
 def identity(x: Any) -> Array:
@@ -551,15 +556,34 @@ def standardize(
             f"[nn.standardize] expected algorithm 'fast' or 'stable', got {algorithm!r}."
         )
     array = floating(as_number("standardize", x))
+    given = [(name, m) for name, m in (("mean", mean), ("variance", variance)) if m is not None]
+
+    def of(x: Any, epsilon: Any, *moments: Any) -> Any:
+        known = {name: moment for (name, _), moment in zip(given, moments, strict=True)}
+        return _standardized(x, epsilon, axis, where, algorithm == "stable", **known)
+
+    operands = promote_dtypes("standardize", array, epsilon, *[m for _, m in given])
+    return in_float32(of, *map(from_literal, operands))
+
+
+def _standardized(
+    x: Any,
+    epsilon: Any,
+    axis: Any,
+    where: Any,
+    stable: bool,
+    mean: Any = None,
+    variance: Any = None,
+) -> Any:
     if mean is None:
-        mean = jnp.mean(array, axis, keepdims=True, where=where)
-    if variance is None and algorithm == "stable":
-        variance = jnp.mean(jnp.square(array - mean), axis, keepdims=True, where=where)
+        mean = jnp.mean(x, axis, keepdims=True, where=where)
+    if variance is None and stable:
+        variance = jnp.mean(jnp.square(x - mean), axis, keepdims=True, where=where)
     elif variance is None:
-        squares = jnp.mean(jnp.square(array), axis, keepdims=True, where=where)
+        squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
         # Rounding must not make it negative.
         variance = jnp.maximum(squares - jnp.square(mean), 0)
-    return (array - mean) * rsqrt(variance + epsilon)
+    return (x - mean) * rsqrt(variance + epsilon)
 
 
 def as_number(name: str, x: Any) -> Any:

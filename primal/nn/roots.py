@@ -9,7 +9,7 @@ from primal.api.control import custom_jvp
 from primal.ir.trace import Array
 from primal.nn.functions import as_number
 from primal.numpy import direct
-from primal.numpy.promotion import promote_dtypes_inexact
+from primal.numpy.promotion import in_float32, promote_dtypes_inexact
 from primal.numpy.remembered import remembered_as
 
 
@@ -25,7 +25,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     array, b = as_number("squareplus", x), jnp.asarray(b)
     if array.dtype.kind in "biuc" or b.dtype.kind == "c":
         return (array + jnp.sqrt(jnp.square(array) + b)) / 2
-    return _squareplus(*promote_dtypes_inexact("squareplus", array, b))
+    return in_float32(_squareplus, *promote_dtypes_inexact("squareplus", array, b))
 
 
 def _half_root(x: Array, b: Array) -> tuple[Array, Array, Array]:

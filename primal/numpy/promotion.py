@@ -191,7 +191,7 @@ def in_float32(fun: Callable[..., Any], *xs: Any) -> Any:
     """fun(*xs), of floats of at most 16 bits in float32 and rounded once: each step of them would
     round, and what fun knows besides, π or log 2, has too few digits in them."""
     dtype = xs[0].aval.dtype
-    if dtype.itemsize > 2:
+    if dtype.itemsize > 2 or not dtypes.issubdtype(dtype, np.floating):
         return fun(*xs)
     out = fun(*[convert(x, np.dtype(np.float32), x.aval.weak_type) for x in xs])
     return convert(out, dtype, out.aval.weak_type)

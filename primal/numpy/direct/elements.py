@@ -378,8 +378,7 @@ log_sigmoid = rounded_once(1)(_by_float32(lambda x: -_softplus(-x)))
 mish = rounded_once(1)(_by_float32(lambda x: x * np.tanh(_softplus(x))))
 
 
-@halves_too(1)
-def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
+def _elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
     """Of one number for all the negative ones."""
     if not is_array(x, "f") or type(alpha) not in (int, float):
         return None
@@ -393,6 +392,10 @@ def elu(x: Any, alpha: Any = 1.0) -> Callable[..., Any] | None:
     return run
 
 
+elu = halves_too(1)(_elu)
+
+
+@halves_too(1)
 def squareplus(x: Any, b: Any = 4) -> Callable[..., Any] | None:
     """Of numbers whose squares are finite."""
     if not is_array(x, "f") or type(b) not in (int, float) or not b >= 0:
@@ -421,7 +424,7 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 @halves_too(1)
 def selu(x: Any) -> Callable[..., Any] | None:
     """`elu` times a number."""
-    run = elu(x, SELU_ALPHA)
+    run = _elu(x, SELU_ALPHA)
     if run is None:
         return None
     scale, part = np.asarray(SELU_SCALE, x.aval.dtype), run
