@@ -131,6 +131,25 @@ def test_functions_of_float16_are_rounded_once(name: str, parameters: Any, funct
         assert (abs(got - want) <= abs(np.spacing(nearest)).astype(float)).all(), (function, got)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_shares_of_16_bits(dtype: str) -> None:
+    """Float32's results rounded, of shares whose rounded sum is not 1."""
+    share = np.random.default_rng(3).dirichlet(np.ones(4), 9)
+    p, alpha = jnp.asarray(share[0]).astype(dtype), jnp.array([0.5, 2.25, 4.0, 1.0], dtype)
+    counts, x = np.array([[3, 1, 4, 1], [9, 0, 0, 0], [30, 20, 1, 40]]), share[1:].T.astype(dtype)
+    last = 1 - x[:3].astype(np.float32).sum(0, keepdims=True)
+    exact = np.concatenate([x[:3].astype(np.float32), last])
+    for name in ("pdf", "logpdf"):
+        function = getattr(stats.dirichlet, name)
+        want = np.asarray(function(exact, alpha.astype("float32"))).astype(x.dtype)
+        np.testing.assert_array_equal(function(x[:3], alpha), want)
+        assert np.isfinite(np.asarray(function(x, alpha)).astype(float)).all()
+    for name in ("pmf", "logpmf"):
+        function = getattr(stats.multinomial, name)
+        want = function(counts, counts.sum(1), p.astype("float32")).astype(dtype)
+        np.testing.assert_array_equal(function(counts, counts.sum(1), p), want)
+
+
 def test_names_of_parameters_of_16_bits() -> None:
     """Float32's results rounded, the dtype that of all operands, whatever is named."""
     k, p = jnp.arange(6).astype("bfloat16"), jnp.array(0.3, "bfloat16")
