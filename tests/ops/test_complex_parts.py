@@ -20,7 +20,7 @@ EDGES = [
     float(np.finfo("f4").max), -float(np.finfo("f4").max), 0.99999994, 1.0000001, np.pi / 2, 1e7,
 ]  # fmt: skip
 NAMES = {
-    **{n: n for n in ("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{n: n for n in ("exp", "exp2", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{f"a{n}": f"arc{n}" for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
 }
 

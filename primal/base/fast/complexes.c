@@ -114,14 +114,14 @@ FORMULA void angles(const double *x, double *sine, double *cosine, npy_intp n) {
 
 typedef void OfPairs(const void *of, const void *and, void *made, npy_intp n);
 
-/* Of one part h and an angle's sine s and cosine c; the angle is the other part. */
-#define OF_ANGLE(name, part, ...)                                                                  \
+/* Of one part h and an angle's sine s and cosine c; the angle is the other part by a factor. */
+#define OF_ANGLE(name, part, by, ...)                                                              \
     WIDEST static void name##_pairs(const void *of, const void *and, void *made, npy_intp n) {     \
         const float *x = of;                                                                       \
         float *out = made;                                                                         \
         double angle[SOME], sine[SOME], cosine[SOME];                                              \
         for (npy_intp i = 0; i < n; i++)                                                           \
-            angle[i] = x[2 * i + 1 - part];                                                        \
+            angle[i] = x[2 * i + 1 - part] * by;                                                   \
         angles(angle, sine, cosine, n);                                                            \
         for (npy_intp i = 0; i < n; i++) {                                                         \
             const double h = x[2 * i + part], s = sine[i], c = cosine[i];                          \
@@ -131,15 +131,18 @@ typedef void OfPairs(const void *of, const void *and, void *made, npy_intp n);
 
 #define GIVE(re, im) out[2 * i] = (float)(re), out[2 * i + 1] = (float)(im);
 
-OF_ANGLE(exp, 0, const double size = power_of_e(clipped(h)).e; GIVE(size * c, size * s))
-OF_ANGLE(sin, 1, const Hyperbolic p = hyperbolic(h); GIVE(s * p.cosh, c * p.sinh))
-OF_ANGLE(cos, 1, const Hyperbolic p = hyperbolic(h); GIVE(c * p.cosh, -(s * p.sinh)))
-OF_ANGLE(sinh, 0, const Hyperbolic p = hyperbolic(h); GIVE(p.sinh * c, p.cosh * s))
-OF_ANGLE(cosh, 0, const Hyperbolic p = hyperbolic(h); GIVE(p.cosh * c, p.sinh * s))
-OF_ANGLE(tanh, 0, const Hyperbolic p = hyperbolic(h);
+OF_ANGLE(exp, 0, 1.0, const double size = power_of_e(clipped(h)).e; GIVE(size * c, size * s))
+OF_ANGLE(exp2, 0, 0x1.62e42fefa39efp-1,
+         const double size = power_of_e(clipped(h * 0x1.62e42fefa39efp-1)).e;
+         GIVE(size * c, size * s))
+OF_ANGLE(sin, 1, 1.0, const Hyperbolic p = hyperbolic(h); GIVE(s * p.cosh, c * p.sinh))
+OF_ANGLE(cos, 1, 1.0, const Hyperbolic p = hyperbolic(h); GIVE(c * p.cosh, -(s * p.sinh)))
+OF_ANGLE(sinh, 0, 1.0, const Hyperbolic p = hyperbolic(h); GIVE(p.sinh * c, p.cosh * s))
+OF_ANGLE(cosh, 0, 1.0, const Hyperbolic p = hyperbolic(h); GIVE(p.cosh * c, p.sinh * s))
+OF_ANGLE(tanh, 0, 1.0, const Hyperbolic p = hyperbolic(h);
          const double scale = 1 / (p.sinh * p.sinh + c * c);
          GIVE(p.sinh * p.cosh * scale, s * c * scale))
-OF_ANGLE(tan, 1, const Hyperbolic p = hyperbolic(h);
+OF_ANGLE(tan, 1, 1.0, const Hyperbolic p = hyperbolic(h);
          const double scale = 1 / (p.sinh * p.sinh + c * c);
          GIVE(s * c * scale, p.sinh * p.cosh * scale))
 
@@ -147,9 +150,9 @@ OF_ANGLE(tan, 1, const Hyperbolic p = hyperbolic(h);
 FORMULA double one_less(double c, double s) { return either(c > 0, s * s / (1 + fabs(c)), 1 - c); }
 
 /* What float32 does not hold takes no sign from a zero. */
-OF_ANGLE(expm1, 0, const Power p = power_of_e(clipped(h)); const double less = one_less(c, s);
+OF_ANGLE(expm1, 0, 1.0, const Power p = power_of_e(clipped(h)); const double less = one_less(c, s);
          GIVE(p.less_one * c - either(less < 0x1p-151, 0, less), p.e * s))
-OF_ANGLE(logistic, 0, const double v = clipped(h); const Power p = power_of_e(v);
+OF_ANGLE(logistic, 0, 1.0, const double v = clipped(h); const Power p = power_of_e(v);
          const double e = either(v < 0, 1 / p.e, p.e), more = one_less(-c, s);
          const double square = fabs(p.less_one) * either(v < 0, e, 1);
          const double scale = 1 / (square * square / e + 2 * more);
@@ -291,7 +294,7 @@ static const struct {
     OfPairs *function;
     int operands;
 } pairs_by_name[] = {
-    {"exp", exp_pairs, 1}, {"expm1", expm1_pairs, 1}, {"log", log_pairs, 1},
+    {"exp", exp_pairs, 1}, {"exp2", exp2_pairs, 1}, {"expm1", expm1_pairs, 1}, {"log", log_pairs, 1},
     {"log1p", log1p_pairs, 1}, {"sqrt", sqrt_pairs, 1}, {"rsqrt", rsqrt_pairs, 1},
     {"sin", sin_pairs, 1}, {"cos", cos_pairs, 1}, {"tan", tan_pairs, 1}, {"asin", asin_pairs, 1},
     {"acos", acos_pairs, 1}, {"atan", atan_pairs, 1}, {"sinh", sinh_pairs, 1},

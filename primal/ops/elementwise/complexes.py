@@ -11,6 +11,7 @@ complex64 are, so that one number gives the same alone and among many.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ BLOCK = 4096
 """Numbers whose parts, a dozen arrays of float64, stay in the nearer caches."""
 
 Parts = tuple[Any, Any]
+_LOG2 = math.log(2)
 LARGE = 300.0
 """An exponent beyond which no float32 factor brings e to its power back into float32's range,
 while the power's square is in float64's."""
@@ -83,6 +85,10 @@ def _bounded(x: Any) -> Any:
 def exp(a: Any, b: Any) -> Parts:
     size = np.exp(_bounded(a))
     return size * np.cos(b), size * np.sin(b)
+
+
+def exp2(a: Any, b: Any) -> Parts:
+    return exp(a * _LOG2, b * _LOG2)
 
 
 def _hyperbolic(x: Any) -> Parts:

@@ -68,7 +68,7 @@ def _exp2_hlo(b: Any, x: Any, accuracy: Any = None) -> Any:
 exp2 = unary(
     "exp2",
     INEXACT,
-    in_vectors(np.exp2),
+    _of(np.exp2, complexes.exp2),
     each_out(lambda t, out, x: mul(constant(math.log(2), t), mul(t, out))),
     _exp2_hlo,
 )

@@ -128,6 +128,19 @@ def test_known_powers_are_products(dtype: str) -> None:
                 np.testing.assert_allclose(a, b, 1e-6, 1e-37)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_known_roots_are_powers(dtype: str) -> None:
+    """Of zeros and infinities those of eager code, whose powers are no roots."""
+    x = np.array([complex(a, b) for a, b in itertools.product(EDGES, repeat=2)], dtype)
+    (got,) = native(lambda x: [e.pow(x, literal(0.5, x.aval.dtype, False))], x)
+    with np.errstate(all="ignore"):
+        want, roots = e.pow.impl(x, np.full_like(x, 0.5)), np.sqrt(x)
+    some = np.isfinite(want) & (want != 0)
+    roots = roots[some]
+    assert (abs(got[some] - roots) <= 4 * np.finfo(dtype).eps * abs(roots)).all()
+    alike(got[~some], want[~some], 0)
+
+
 @pytest.mark.parametrize("name", ["rsqrt", "logistic"])
 def test_quotients(name: str) -> None:
     x = numbers("complex128")

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from primal.engines.cpu.functions import powers
 from primal.engines.cpu.graph import Value
 
 Parts = tuple[Value, Value]
 WIDE = np.dtype(np.float64)
-_LOG2 = float(np.log(2))
+_LOG2, _LOG2_REST = float(np.log(2)), 2.3190468138462996e-17
 # float dtype -> from where exponentials are taken of less, and how much less.
 _SHIFT = {np.dtype(np.float32): (80.0, 40.0), WIDE: (700.0, 300.0)}
 
@@ -63,12 +64,18 @@ class Terms:
 
 
 def exp(f: Terms, a: Value, b: Value) -> Parts:
+    return _power_of_e(f, "exp", a, b, f("cos", b), f("sin", b))
+
+
+def _power_of_e(f: Terms, word: str, a: Value, b: Value, cos: Value, sin: Value) -> Parts:
+    """Or of 2, by the word, times a direction."""
     limit, less = _SHIFT[f.dtype]
     far = f("gt", a, limit)
-    size = f("exp", f.where(far, f("sub", a, less), a))
-    scale = f.where(far, float(np.exp(np.array(less, f.dtype))), 1.0)
-    re = f("mul", f("mul", size, f("cos", b)), scale)
-    im = f.where(f("eq", b, 0.0), b, f("mul", f("mul", size, f("sin", b)), scale))
+    size = f(word, f.where(far, f("sub", a, less), a))
+    back = np.exp(np.array(less, f.dtype)) if word == "exp" else 2.0**less
+    scale = f.where(far, float(back), 1.0)
+    re = f("mul", f("mul", size, cos), scale)
+    im = f.where(f("eq", b, 0.0), b, f("mul", f("mul", size, sin), scale))
     lost = f.endless(b)
     nothing = f("and", f("eq", a, -np.inf), lost)
     re = f.where(f("and", f("eq", a, np.inf), lost), np.inf, re)
@@ -128,6 +135,18 @@ def wide(function: Callable[..., Parts]) -> Callable[..., Parts]:
         return convert(re, f.dtype), convert(im, f.dtype)
 
     return write
+
+
+@wide
+def exp2(f: Terms, a: Value, b: Value) -> Parts:
+    # The angle in two floats: rounded to one, that of b = 100 is 30 units off.
+    angle = f("mul", b, _LOG2)
+    rest = f.words.fma(b, f.words.literal(_LOG2, f.dtype), f("neg", angle))
+    rest = f("add", rest, f("mul", b, _LOG2_REST))
+    rest = f.where(f("lt", f("abs", rest), 2.0**-20), rest, 0.0)
+    cos, sin = f("cos", angle), f("sin", angle)
+    cos, sin = f("sub", cos, f("mul", rest, sin)), f("add", sin, f("mul", rest, cos))
+    return _power_of_e(f, "exp2", a, b, cos, sin)
 
 
 @wide
@@ -374,8 +393,43 @@ def power(f: Terms, a: Value, b: Value, c: Value, d: Value) -> Parts:
     return re, im
 
 
+def root(f: Terms, a: Value, b: Value) -> Parts:
+    """z to the power 1/2, which has an infinity without a direction, and 0 without a sign."""
+    re, im = sqrt(f, a, b)
+    far = _endless(f, a, b)
+    return f.where(far, np.inf, re), f.where(far, np.nan, f("add", im, 0.0))
+
+
+def raised(k: Any, x: Value, y: Value) -> Value:
+    """x to the power y."""
+    (a, b), (c, d) = k.parts(x), k.parts(y)
+    number = _known_real(x, c, d)
+    found: Value | None = None
+    if number is not None and number > 0:
+        found = powers.known(k, x, number)
+    if found is not None:
+        return found
+    if number == 0.5:
+        re, im = root(Terms(k, a.dtype), a, b)
+    else:
+        # As outside of jit: an angle times an exponent loses the exponent's digits.
+        f, parts = Terms(k, WIDE), [k.convert(p, WIDE) for p in (a, b, c, d)]
+        re, im = power(f, *parts)
+    found = k.pair(k.convert(re, a.dtype), k.convert(im, a.dtype), x.dtype)
+    return found
+
+
+def _known_real(x: Value, c: Value, d: Value) -> float | None:
+    """The number that two literals say for all of x, if it is real."""
+    if not (c.node.word == d.node.word == "literal" and c.shape in ((), x.shape)):
+        return None
+    re, im = [float(np.frombuffer(p.node.attr, p.node.dtype)[0]) for p in (c, d)]
+    return None if im else re
+
+
 FUNCTIONS: dict[str, Callable[..., Parts]] = {
     "exp": exp,
+    "exp2": exp2,
     "log": log,
     "log1p": log1p,
     "expm1": expm1,

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal.engines.cpu import rooms
-from primal.engines.cpu.complexes.functions import FUNCTIONS, Terms, power
-from primal.engines.cpu.functions import powers
+from primal.engines.cpu.complexes.functions import FUNCTIONS, Terms, raised
 from primal.engines.cpu.graph import (
     APART,
     Node,
@@ -260,15 +259,7 @@ class ComplexWords(Words):
         if name in ("max", "min"):
             return self._extremum(name, x, y)
         if name == "pow":
-            if c.node.word == d.node.word == "literal" and c.shape in ((), x.shape):
-                known, part = [np.frombuffer(p.node.attr, p.node.dtype)[0] for p in (c, d)]
-                found = None if part or known < 0 else powers.known(self, x, float(known))
-                if found is not None:
-                    return found
-            # As outside of jit: an angle times an exponent loses the exponent's digits.
-            wide = [self.convert(p, PARTS[np.dtype(np.complex128)]) for p in (a, b, c, d)]
-            re, im = power(Terms(self, wide[0].dtype), *wide)
-            return self.pair(self.convert(re, a.dtype), self.convert(im, a.dtype), x.dtype)
+            return raised(self, x, y)
         raise Unsupported(f"{name} of {x.dtype}")
 
     def _product(self, x: Value, y: Value) -> Value:
