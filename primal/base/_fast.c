@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 76 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 77 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)
@@ -191,14 +191,14 @@ static PyMethodDef module_methods[] = {
      "erf_inv(x, centre, tail, from, log1p): of float32."},
     {"erfc", (PyCFunction)(void (*)(void))erfc_32, METH_FASTCALL,
      "erfc(x, p, end, exp): the complementary error function of float32."},
-    {"lgamma", (PyCFunction)(void (*)(void))lgamma_32, METH_FASTCALL,
-     "lgamma(x, near, far): log |Gamma| of float32."},
-    {"digamma", (PyCFunction)(void (*)(void))psi_32, METH_FASTCALL,
-     "digamma(x, near, far): the derivative of log Gamma of float32."},
-    {"bessel_i0e", (PyCFunction)(void (*)(void))bessel_i0e_32, METH_FASTCALL,
-     "bessel_i0e(x, row): e^-|x| times Bessel's I of order 0, of float32."},
-    {"bessel_i1e", (PyCFunction)(void (*)(void))bessel_i1e_32, METH_FASTCALL,
-     "bessel_i1e(x, row): of order 1."},
+    {"lgamma", (PyCFunction)(void (*)(void))lgamma_of_array, METH_FASTCALL,
+     "lgamma(x, near, far): log |Gamma| of float32 and float64."},
+    {"digamma", (PyCFunction)(void (*)(void))psi_of_array, METH_FASTCALL,
+     "digamma(x, near, far): the derivative of log Gamma."},
+    {"bessel_i0e", (PyCFunction)(void (*)(void))bessel_i0e, METH_FASTCALL,
+     "bessel_i0e(x, row, row_64): e^-|x| times Bessel's I of order 0, of float32 and float64."},
+    {"bessel_i1e", (PyCFunction)(void (*)(void))bessel_i1e, METH_FASTCALL,
+     "bessel_i1e(x, row, row_64): of order 1."},
     {"by_parts", (PyCFunction)(void (*)(void))by_parts, METH_FASTCALL,
      "by_parts(name, *xs): a function of finite complex64, in double precision."},
     {"join", (PyCFunction)(void (*)(void))join, METH_FASTCALL,

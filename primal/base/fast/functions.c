@@ -1,4 +1,4 @@
-/* Functions of float32 that are computed in double precision and rounded once, in one pass. */
+/* Functions that are computed in double precision in one pass, and for float32 rounded once. */
 
 /* One of two numbers; GCC makes jumps of other ways to say it, and no vectors. */
 static inline __attribute__((always_inline)) double either(int first, double x, double y) {
@@ -14,7 +14,7 @@ static inline __attribute__((always_inline)) double either(int first, double x, 
 
 static inline __attribute__((always_inline)) double series(double x, const double *row, int n) {
     double out = row[n - 1];
-    _Pragma("GCC unroll 32") for (int i = n - 2; i >= 0; i--) out = out * x + row[i];
+    _Pragma("GCC unroll 64") for (int i = n - 2; i >= 0; i--) out = out * x + row[i];
     return out;
 }
 
@@ -41,7 +41,8 @@ static inline __attribute__((always_inline)) double log_of(double x) {
 
 /* The distance from the nearest whole number, with the sign of what lies above it. */
 static inline __attribute__((always_inline)) double apart(double x) {
-    return x - ((x + 0x1.8p52) - 0x1.8p52);
+    const double size = fabs(x), from = size - ((size + 0x1p52) - 0x1p52);
+    return copysign(1, x) * either(size < 0x1p52, from, 0);
 }
 
 /* sin(pi r)/r and cos(pi r) of |r| <= 1/2. */
@@ -69,27 +70,45 @@ static inline __attribute__((always_inline)) double cos_pi(double r) {
    one takes (2 ns). */
 enum { SOME = 256, OF_A_UNIT = 8192, COST = 64 };
 
-typedef void OfFloats(const float *x, float *out, npy_intp n, const double *near, const double *far);
+typedef void OfNumbers(const double *x, double *out, npy_intp n, const double *near,
+                       const double *far);
 
 typedef struct {
-    const float *x;
-    float *out;
+    const void *x;
+    void *out;
     npy_intp n;
-    OfFloats *function;
+    OfNumbers *function;
     const double *near, *far;
-} Floats;
+} Numbers;
 
-static void some_floats(void *what, npy_intp unit) {
-    const Floats *f = what;
+static void some_doubles(void *what, npy_intp unit) {
+    const Numbers *f = what;
     const npy_intp end = f->n - unit * OF_A_UNIT < OF_A_UNIT ? f->n : (unit + 1) * OF_A_UNIT;
     for (npy_intp at = unit * OF_A_UNIT; at < end; at += SOME)
-        f->function(f->x + at, f->out + at, end - at < SOME ? end - at : SOME, f->near, f->far);
+        f->function((const double *)f->x + at, (double *)f->out + at,
+                    end - at < SOME ? end - at : SOME, f->near, f->far);
+}
+
+WIDEST static void some_floats(void *what, npy_intp unit) {
+    const Numbers *f = what;
+    const npy_intp end = f->n - unit * OF_A_UNIT < OF_A_UNIT ? f->n : (unit + 1) * OF_A_UNIT;
+    double wide[SOME], made[SOME];
+    for (npy_intp at = unit * OF_A_UNIT; at < end; at += SOME) {
+        const npy_intp n = end - at < SOME ? end - at : SOME;
+        const float *x = (const float *)f->x + at;
+        float *out = (float *)f->out + at;
+        for (npy_intp i = 0; i < n; i++)
+            wide[i] = x[i];
+        f->function(wide, made, n, f->near, f->far);
+        for (npy_intp i = 0; i < n; i++)
+            out[i] = (float)made[i];
+    }
 }
 
 typedef double OfRight(double y, const double *near, const double *far);
 
 /* A function at x, or at 1 - x of negative numbers; whether there are any. */
-static inline __attribute__((always_inline)) int to_the_right(const float *x, double *level,
+static inline __attribute__((always_inline)) int to_the_right(const double *x, double *level,
                                                               npy_intp n, const double *near,
                                                               const double *far, OfRight *right) {
     int left = 0;
@@ -123,7 +142,10 @@ static inline __attribute__((always_inline)) double right_lgamma(double y, const
     return either(small, close, rest);
 }
 
-WIDEST static void lgamma_of(const float *x, float *out, npy_intp n, const double *near,
+/* Sizes below which parts of the formulas are subnormal: those numbers take a function's first term. */
+#define TINY 1e-300
+
+WIDEST static void lgamma_of(const double *x, double *out, npy_intp n, const double *near,
                              const double *far) {
     double level[SOME];
     if (to_the_right(x, level, n, near, far, right_lgamma))
@@ -133,10 +155,15 @@ WIDEST static void lgamma_of(const float *x, float *out, npy_intp n, const doubl
             const double mirrored = 1.1447298858494002 - across - level[i];
             level[i] = either(v < 0, either(r == 0, INFINITY, mirrored), level[i]);
         }
+    int tiny = 0;
     for (npy_intp i = 0; i < n; i++) {
         const double v = x[i], known = either(v == v, level[i], v);
-        out[i] = (float)either((v == 0) | (fabs(v) == INFINITY), INFINITY, known);
+        out[i] = either((v == 0) | (fabs(v) == INFINITY), INFINITY, known);
+        tiny |= fabs(v) < TINY;
     }
+    for (npy_intp i = 0; tiny && i < n; i++)
+        if (fabs(x[i]) < TINY)
+            out[i] = -log(fabs(x[i]));
 }
 
 enum { NEXT_TO_ZERO = 22, FAR_PSI = 9 };
@@ -161,7 +188,7 @@ static inline __attribute__((always_inline)) double right_psi(double y, const do
     return either(small, close, rest);
 }
 
-WIDEST static void psi_of(const float *x, float *out, npy_intp n, const double *near,
+WIDEST static void psi_of(const double *x, double *out, npy_intp n, const double *near,
                           const double *far) {
     double level[SOME];
     if (to_the_right(x, level, n, near, far, right_psi))
@@ -172,7 +199,8 @@ WIDEST static void psi_of(const float *x, float *out, npy_intp n, const double *
         }
     for (npy_intp i = 0; i < n; i++) {
         const double v = x[i], found = either(v < INFINITY, level[i], v);
-        out[i] = (float)either((v <= 0) & (apart(v) == 0), NAN, found);
+        const double known = either(fabs(v) < TINY, -1 / v, found);
+        out[i] = either((v <= 0) & (apart(v) == 0), NAN, known);
     }
 }
 
@@ -184,35 +212,37 @@ static inline __attribute__((always_inline)) double inverse_root(double x) {
     memcpy(&bits, &x, sizeof x);
     bits = 0x5fe6eb50c7b537a9u - (bits >> 1);
     memcpy(&out, &bits, sizeof out);
-    _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
+    _Pragma("GCC unroll 4") for (int i = 0; i < 3; i++)
         out = out * (1.5 - 0.5 * x * out * out);
-    return out;
+    return out + out * (0.5 - 0.5 * x * out * out);
 }
 
-enum { BESSEL = 21 };
+enum { BESSEL_32 = 21, BESSEL_64 = 45 };
 
 /* e^-|x| I(x) of order 0 or 1: a polynomial in (|x| - 6)/(|x| + 6), over powers of sqrt(1 + |x|). */
-static inline __attribute__((always_inline)) void bessel_of(const float *x, float *out, npy_intp n,
-                                                            const double *row, int order) {
+static inline __attribute__((always_inline)) void bessel_of(const double *x, double *out,
+                                                            npy_intp n, const double *row,
+                                                            int degree, int order) {
     for (npy_intp i = 0; i < n; i++) {
         const double v = x[i], size = fabs(v), inside = either(size < INFINITY, size, 0);
-        const double level = series((inside - 6) / (inside + 6), row, BESSEL);
+        const double level = series((inside - 6) / (inside + 6), row, degree);
         const double root = inverse_root(1 + inside), level_0 = level * root;
         const double level_1 = level_0 * (root * v) * root, end = copysign(0, order ? v : 1);
         const double last = either(size == INFINITY, end, v);
-        out[i] = (float)either(size < INFINITY, order ? level_1 : level_0, last);
+        out[i] = either(size < INFINITY, order ? level_1 : level_0, last);
     }
 }
 
-WIDEST static void bessel_0(const float *x, float *out, npy_intp n, const double *row,
-                            const double *none) {
-    bessel_of(x, out, n, row, 0);
-}
+#define BESSEL(name, row, degree, order)                                                           \
+    WIDEST static void name(const double *x, double *out, npy_intp n, const double *near,          \
+                            const double *far) {                                                   \
+        bessel_of(x, out, n, row, degree, order);                                                  \
+    }
 
-WIDEST static void bessel_1(const float *x, float *out, npy_intp n, const double *row,
-                            const double *none) {
-    bessel_of(x, out, n, row, 1);
-}
+BESSEL(bessel_0, near, BESSEL_32, 0)
+BESSEL(bessel_0_wide, far, BESSEL_64, 0)
+BESSEL(bessel_1, near, BESSEL_32, 1)
+BESSEL(bessel_1_wide, far, BESSEL_64, 1)
 
 WIDEST static void hypotenuses(const float *x, const float *y, float *out, npy_intp n) {
     for (npy_intp i = 0; i < n; i++) {
@@ -289,31 +319,33 @@ static void scattered(const float *from, char *to, npy_intp step, npy_intp n) {
 
 ROWS_OF_TWO(hypot_rows, hypotenuses)
 
-/* f(x, row, ...): x as float32, rows of as many coefficients in float64, lowest power first. */
-static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *function, int near,
-                           int far) {
+/* f(x, near, far): of float32 or float64, and rows of as many coefficients in float64, lowest power
+   first. */
+static PyObject *of_numbers(PyObject *const *given, Py_ssize_t n, OfNumbers *of_floats,
+                            OfNumbers *of_doubles, int near, int far) {
     const int lengths[] = {near, far};
     PyArrayObject *rows[2] = {NULL}, *x = NULL, *out = NULL;
-    int good = n == 1 + (near > 0) + (far > 0);
-    for (int i = 0; good && i < 2 && lengths[i]; i++) {
+    int good = n == 3;
+    for (int i = 0; good && i < 2; i++) {
         rows[i] = (PyArrayObject *)PyArray_FROM_OTF(given[1 + i], NPY_FLOAT64, NPY_ARRAY_IN_ARRAY);
         good = rows[i] != NULL && PyArray_SIZE(rows[i]) == lengths[i];
     }
-    good = good && PyArray_Check(given[0]) &&
-           PyArray_TYPE((PyArrayObject *)given[0]) == NPY_FLOAT32;
-    const int turned = good && is_turned((PyArrayObject *)given[0]);
-    if (good)
+    const int type = good && PyArray_Check(given[0]) ? PyArray_TYPE((PyArrayObject *)given[0]) : -1;
+    const int turned = type >= 0 && is_turned((PyArrayObject *)given[0]);
+    if (type == NPY_FLOAT32 || type == NPY_FLOAT64)
         x = in_order(given[0], turned);
     else if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "expected float32 and rows of coefficients");
+        PyErr_SetString(PyExc_TypeError, "expected float32 or float64 and rows of coefficients");
     if (x != NULL)
-        out = (PyArrayObject *)kept_order(PyArray_DescrFromType(NPY_FLOAT32), x, turned);
+        out = (PyArrayObject *)kept_order(PyArray_DescrFromType(type), x, turned);
     if (out != NULL) {
-        Floats f = {.x = PyArray_DATA(x), .out = PyArray_DATA(out), .n = PyArray_SIZE(x),
-                    .function = function, .near = rows[0] ? PyArray_DATA(rows[0]) : NULL,
-                    .far = rows[1] ? PyArray_DATA(rows[1]) : NULL};
+        const int is_wide = type == NPY_FLOAT64;
+        Numbers f = {.x = PyArray_DATA(x), .out = PyArray_DATA(out), .n = PyArray_SIZE(x),
+                     .function = is_wide ? of_doubles : of_floats, .near = PyArray_DATA(rows[0]),
+                     .far = PyArray_DATA(rows[1])};
         Py_BEGIN_ALLOW_THREADS
-        do_units(some_floats, &f, (f.n + OF_A_UNIT - 1) / OF_A_UNIT, f.n * COST);
+        do_units(is_wide ? some_doubles : some_floats, &f, (f.n + OF_A_UNIT - 1) / OF_A_UNIT,
+                 f.n * COST);
         Py_END_ALLOW_THREADS
     }
     Py_XDECREF(rows[0]);
@@ -322,12 +354,12 @@ static PyObject *of_floats(PyObject *const *given, Py_ssize_t n, OfFloats *funct
     return (PyObject *)out;
 }
 
-#define OF_FLOATS(name, function, near, far)                                                       \
+#define OF_NUMBERS(name, of_floats, of_doubles, near, far)                                         \
     static PyObject *name(PyObject *self, PyObject *const *given, Py_ssize_t n) {                  \
-        return of_floats(given, n, function, near, far);                                           \
+        return of_numbers(given, n, of_floats, of_doubles, near, far);                             \
     }
 
-OF_FLOATS(lgamma_32, lgamma_of, NEXT_TO_TWO, STIRLING)
-OF_FLOATS(psi_32, psi_of, NEXT_TO_ZERO, FAR_PSI)
-OF_FLOATS(bessel_i0e_32, bessel_0, BESSEL, 0)
-OF_FLOATS(bessel_i1e_32, bessel_1, BESSEL, 0)
+OF_NUMBERS(lgamma_of_array, lgamma_of, lgamma_of, NEXT_TO_TWO, STIRLING)
+OF_NUMBERS(psi_of_array, psi_of, psi_of, NEXT_TO_ZERO, FAR_PSI)
+OF_NUMBERS(bessel_i0e, bessel_0, bessel_0_wide, BESSEL_32, BESSEL_64)
+OF_NUMBERS(bessel_i1e, bessel_1, bessel_1_wide, BESSEL_32, BESSEL_64)

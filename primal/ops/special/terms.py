@@ -67,16 +67,15 @@ def by_scipy(name: str, signed: bool = False) -> Formula:
 
 
 def in_c(name: str, of_any: Formula, *rows: Sequence[float]) -> Formula:
-    """An `impl` of one operand that is the extension's function for floats of at most 32 bits: the
-    formula of kernels, in float64; of others, and without the extension, `of_any`."""
+    """An `impl` of one operand that is the extension's function: the formula of kernels, in
+    float64. Without the extension, `of_any`."""
     if extension is None:
         return of_any
-    of_float32, tables = getattr(extension, name), [np.array(row) for row in rows]
+    of_floats, tables = getattr(extension, name), [np.array(row) for row in rows]
 
     def impl(x: Any) -> Any:
-        if x.dtype == np.float64:
-            return of_any(x)
-        return of_float32(np.asarray(x, np.float32), *tables).astype(x.dtype, copy=False)
+        wide = np.asarray(x, np.float32 if is_narrow_float(x.dtype) else x.dtype)
+        return of_floats(wide, *tables).astype(x.dtype, copy=False)
 
     return impl
 
