@@ -19,6 +19,11 @@ from primal.ir.op import HOST, Expand, Splice
 from primal.ir.op import Library as LibraryRule
 from primal.ir.trace import Literal
 
+LIGHT = frozenset(
+    "add add_any sub mul neg square conj real imag complex select_n eq ne".split()
+)
+"""Ops of complex numbers that are light words of their parts, of columns as of rows."""
+
 
 @structure
 class Translated:
@@ -80,9 +85,10 @@ def _equations(words: ComplexWords, jaxpr: Jaxpr, env: dict[Any, Any]) -> None:
         out = eqn.outvars[0] if eqn.outvars else None
         words.layout = outlook.orders.get(out)
         words.woven, words.unread = out in outlook.woven, out not in outlook.read
-        words.columns = out not in outlook.reduced and not any(
+        light = eqn.op.name in LIGHT or not any(
             is_complex(v.aval.dtype) for v in (*eqn.invars, *eqn.outvars)
         )
+        words.columns = light and out not in outlook.reduced
         x: Any = eqn.invars[0] if eqn.invars else None
         words.once = env[x].node if outlook.read[x] == 1 else None
         words.eqn = eqn

@@ -158,12 +158,11 @@ class Words(MatrixWords):
         given = [aligned(x, shape) for x in args]
         # These two are asked for to have the value in memory as it is.
         stored = word in ("copy", "complex")
-        if not stored:
-            once = repeats.element(self, word, given, shape, dtype, attr)
-            if once is None and self.joined:
-                once = pieces.by_columns(self, word, given, shape, dtype, attr)
-            if once is not None:
-                return once
+        once = None if stored else repeats.element(self, word, given, shape, dtype, attr)
+        if once is None and word != "copy" and self.joined:
+            once = pieces.by_columns(self, word, given, shape, dtype, attr)
+        if once is not None:
+            return once
         if not stored and self.layout is not None and len(self.layout) == len(shape):
             # Of what lies in two orders something is turned anyway: the result need not be, too.
             lain = [transposed(x, self.layout) for x in given]

@@ -187,3 +187,21 @@ def test_light_words_of_columns_that_were_put_together(dtype: str) -> None:
                 jnp.stack([x[:, 0], y[:, 0]], 1).T * 2, -a * b]  # fmt: skip
 
     agree(f, x, y, z)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_what_is_made_of_short_complex_rows(n: int) -> None:
+    """Column by column, together with what goes along them and what they are put together of."""
+    x = (np.rint(drawn(600, n) / 4) + 1j * np.rint(drawn(601, n)[1:] / 4)).astype("c8")
+
+    def f(x: Any) -> list[Any]:
+        a, b = jnp.roll(x, 1, -1), jnp.stack([x[:, 0], x[:, 1]], -1)
+        return [a + jnp.roll(x, -1, -1) - 2 * x, b * (1 + 2j), a == x, jnp.where(a == x, a, -x),
+                jnp.sqrt(a).real > 1, (a.real + a.imag), (a * x).conj().sum(-1)]  # fmt: skip
+
+    agree(f, x)
+    for g in (lax.cumprod, lax.cummax, lax.cumsum):
+        slope = primal.grad(lambda x, g=g: (g(x, 1) * x).real.sum())
+        agree(lambda x, slope=slope: [slope(x)], x)
+    made = agree(lambda x: [primal.grad(lambda x: x[1:-1].real.sum())(x)], x)
+    assert kernels_used(made) <= 3

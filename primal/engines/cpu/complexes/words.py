@@ -33,7 +33,7 @@ from primal.engines.cpu.interleaved import is_first
 from primal.engines.cpu.loops import control
 from primal.engines.cpu.plan import around, halves, partial, wanted
 from primal.engines.cpu.plan.commuting import made_by_pad, slice_of_copy
-from primal.engines.cpu.routines import scatters, turns
+from primal.engines.cpu.routines import padding, scatters, turns
 from primal.engines.cpu.words import BOOL, Words
 from primal.ir.avals import Aval
 from primal.ir.builders import Unsupported
@@ -452,7 +452,9 @@ class ComplexWords(Words):
         (re, im), (a, b) = self.parts(x), self.parts(value)
         first, second = self._padded(re, a, config), self._padded(im, b, config)
         if first is None or second is None:
-            if self._is_moved_whole(x):
+            # Of a number, as in gradients of x[1:-1], what lies side by side is filled at once.
+            number = re.node.word == im.node.word == "literal" and not self.path
+            if self._is_moved_whole(x) or (number and padding.is_one_run(x, config)):
                 return super()._pad(x, value, config)
             first, second = self.pad(re, a, config), self.pad(im, b, config)
         return self.pair(first, second, x.dtype)

@@ -111,8 +111,8 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
     padded = [d for d, c in enumerate(config) if any(c)]
     d = padded[0]
     low, high, between = config[d]
-    plainly = len(padded) == 1 and min(low, high) >= 0 == between
-    in_rows = size_of(x.shape[:d]) > 1 or not plainly
+    plainly = _is_plain(config)
+    in_rows = not is_one_run(x, config)
     if x.node.word == "literal" and in_rows and IN_REGISTERS < size_of(shape) < 1 << 31:
         return number_padded(k, x, value, config, shape)
     zero = is_zero(value)
@@ -178,6 +178,18 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
     if plainly and zero:
         k.padded[out.node] = (d, [(low, low + x.shape[d], given)], True)
     return out
+
+
+def is_one_run(x: Value, config: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether what is padded lies side by side, with edges before and behind all of it."""
+    padded = [d for d, c in enumerate(config) if any(c)]
+    return _is_plain(config) and size_of(x.shape[: padded[0]]) == 1
+
+
+def _is_plain(config: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether there are edges along one dimension, and nothing else."""
+    (low, high, between), *more = [c for c in config if any(c)]
+    return not more and min(low, high) >= 0 == between
 
 
 def _as_read(

@@ -8,7 +8,7 @@ from typing import Any
 from primal.base.structures import structure
 from primal.engines.cpu.code import Module
 from primal.engines.cpu.graph import (
-    NATIVE,
+    NAMES,
     Node,
     Value,
     row_major,
@@ -95,7 +95,7 @@ class Rows:
         s.finish(name)
 
 
-_OF_COLUMNS, _SOME = ("convert", "div"), 1 << 10
+_OF_COLUMNS, _SOME = ("convert", "div", "fma", "real", "imag", "complex"), 1 << 10
 """Words that are made column by column, as light ones are, of arrays of so many elements."""
 SHORT_RUN = 64
 """Bytes of a row below which a group repeats it: 333,333 rows of 3 float32 310 to 65 us."""
@@ -252,19 +252,22 @@ def by_columns(
     light = is_light_word(word) or word in _OF_COLUMNS
     if not k.columns or not light or size_of(shape) < _SOME:
         return None
-    if any(d not in NATIVE for d in (dtype, *[x.node.dtype for x in given])):
+    dtypes = dtype, *[x.node.dtype for x in given]
+    if any(d not in NAMES for d in dtypes):
         return None
     dims = {k.joined[x.node][0] for x in given if x.is_node and x.node in k.joined}
     if len(dims) != 1:
         return None
     (dim,) = dims
-    most = CLOSE if dtype.itemsize >= 4 else CLOSE // 2
+    narrow, paired = dtype.itemsize < 4, any(d.kind == "c" for d in dtypes)
+    most = CLOSE // 2 if narrow or paired else CLOSE
     if not shape[dim] <= size_of(shape[dim:]) <= most:
         return None
-    made = [
-        k.element(word, [element_at(k, x, dim, i) for x in given], dtype, attr)
-        for i in range(shape[dim])
-    ]
+    columns = [[element_at(k, x, dim, i) for x in given] for i in range(shape[dim])]
+    if word in ("real", "imag"):
+        made = [k.parts(x)[word == "imag"] for (x,) in columns]
+    else:
+        made = [k.element(word, xs, dtype, attr) for xs in columns]
     out: Value = k.concatenate(made, dim)
     return out
 

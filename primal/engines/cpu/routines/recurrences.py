@@ -139,7 +139,7 @@ def recurrence(k: Any, a: Value, b: Value, *, axis: int, reverse: bool, late: bo
         narrow: Value = k.convert(out, b.dtype)
         return narrow
     paired = b.dtype.kind == "c"
-    if has_few(b, axis) and not paired:
+    if has_few(b, axis):
         return _recurrence_of_few(k, a, b, axis, reverse, late)
     factors, terms = [
         [k.dense(held(k, part)) for part in (k.parts(x) if x.dtype.kind == "c" else (x,))]
