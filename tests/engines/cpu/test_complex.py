@@ -129,8 +129,11 @@ def test_quotients_are_those_of_c99_on_every_engine(dtype: str, engine: str) -> 
     parts = [0.0, -0.0, 1.0, -2.0, math.inf, -math.inf, math.nan]
     ends = [complex(a, b) for a, b in itertools.product(parts, parts)]
     pairs = list(itertools.product(ends, ends))
+    reals = [(z, complex(c)) for z, c in itertools.product(ends, parts)]
     rows: list[tuple[Any, list[Any], list[complex]]] = [
         (lax.div, [[p[i] for p in pairs] for i in (0, 1)], [quotient(*p) for p in pairs]),
+        (lambda z, w: lax.div(z, w.real.astype(z.dtype)), [[p[i] for p in reals] for i in (0, 1)],
+         [quotient(*p) for p in reals]),
         (jnp.reciprocal, [ends], [quotient(1 + 0j, z) for z in ends]),
         (lambda z: lax.integer_pow(z, -1), [ends], [quotient(1 + 0j, z) for z in ends]),
     ]

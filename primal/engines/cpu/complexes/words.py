@@ -276,17 +276,25 @@ class ComplexWords(Words):
         infinities, which XLA's is too."""
         (a, b), (c, d) = self.parts(x), self.parts(y)
         f, one = self.binary, self.literal(1, c.dtype)
-        big, small = self.unary("abs", c), self.unary("abs", d)
-        wide = f("ge", big, small)
-        # With c the greater: (a + b·t, b - a·t) / (c + d·t) of t = d/c. Otherwise (a·t + b,
-        # b·t - a) / (c·t + d) of t = c/d.
-        first, second = self.select_n(wide, d, c), self.select_n(wide, c, d)
-        t = f("div", second, first)
-        divisor = f("add", first, f("mul", second, t))
-        scale = f("div", one, divisor)
+        if is_zero(d):  # what was real: d/c is 0, or NaN where what follows is not used
+            wide, divisor = None, c
+            scale = f("div", one, c)
+            t = f("mul", d, scale)
+        else:
+            wide = f("ge", self.unary("abs", c), self.unary("abs", d))
+            # With c the greater: (a + b·t, b - a·t) / (c + d·t) of t = d/c. Otherwise (a·t + b,
+            # b·t - a) / (c·t + d) of t = c/d.
+            first, second = self.select_n(wide, d, c), self.select_n(wide, c, d)
+            t = f("div", second, first)
+            divisor = f("add", first, f("mul", second, t))
+            scale = f("div", one, divisor)
+
+        def either(no: Value, yes: Value) -> Value:
+            return yes if wide is None else self.select_n(wide, no, yes)
+
         u, v = f("mul", a, t), f("mul", b, t)
-        re = f("mul", f("add", self.select_n(wide, b, a), self.select_n(wide, u, v)), scale)
-        im = f("mul", f("sub", self.select_n(wide, v, b), self.select_n(wide, a, u)), scale)
+        re = f("mul", f("add", either(b, a), either(u, v)), scale)
+        im = f("mul", f("sub", either(v, b), either(a, u)), scale)
         # 0, or NaN where the inverse of the divisor is infinite or subnormal.
         none, four = self.literal(0, c.dtype), self.literal(4, c.dtype)
         usual = self.fma(scale, none, f("mul", f("mul", divisor, four), none))
