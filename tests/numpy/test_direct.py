@@ -99,7 +99,8 @@ def test_places():
     assert not compare("take_along_axis", m, jnp.array([[0], [-1], [9]]), 1)
     assert not compare("take_along_axis", m, jnp.array([[0, 9, 0, 0]]), 0)
     assert compare("packbits", m > 4, 1, bitorder="little")
-    assert compare("packbits", m > 4)
+    for dtype in (bool, jnp.int8, jnp.uint8, jnp.int32):
+        assert compare("packbits", (m % 3).astype(dtype))
     for k in (-4, -1, 0, 2, 5):
         assert compare("diagonal", m, k)
         assert compare("diag", m, k)

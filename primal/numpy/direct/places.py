@@ -65,10 +65,10 @@ def take_along_axis(
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: Any = "big") -> Callable[..., Any] | None:
-    """Eight bits each."""
-    if type(a) is not ArrayImpl or a.aval.dtype != np.bool_ or not a.aval.ndim:
+    """Eight bits each. Of wider integers NumPy takes fifteen times as long as of booleans."""
+    if not is_array(a, "biu") or not a.aval.ndim:
         return None
-    return lambda x: np.packbits(x, axis, bitorder)
+    return lambda x: np.packbits(x if x.dtype.itemsize == 1 else x != 0, axis, bitorder)
 
 
 def unpackbits(
