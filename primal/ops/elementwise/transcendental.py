@@ -176,10 +176,11 @@ log1p = unary(
 
 
 def _logistic_impl(x: Any) -> Any:
-    power = np.exp(-x)
-    out = reciprocal(power + 1)
+    room = same_room(x)
+    power = np.exp(np.negative(x, room), room)
     if is_finite(power):
-        return out
+        return reciprocal(np.add(power, 1, room), room)
+    out = reciprocal(power + 1)
     # Where e^-x is infinite, e^x is a subnormal number still. Zeros beside it have no sign.
     return np.where(np.isinf(power) & np.isfinite(x), np.exp(x + 0), out)
 
