@@ -279,6 +279,10 @@ def _by_squaring(x: Any, power: int, multiply: Any) -> Any:
         squared = multiply(squared, squared)
 
 
+def _product(x: Any, y: Any) -> Any:
+    return np.multiply(x, y, same_room(x))
+
+
 def reciprocal(x: Any, room: Any = None) -> Any:
     """1/x of an array, in that memory."""
     if x.dtype.kind == "c":
@@ -295,8 +299,8 @@ def _integer_pow_impl(x: Any, *, y: int) -> Any:
         return np.ones_like(x)
     if x.dtype.itemsize <= 2 and dtypes.is_narrow_float(x.dtype):
         return narrowed(_integer_pow_impl(widened(x), y=y), x.dtype)
-    result = _by_squaring(x, y if y > 0 else -y, np.multiply)
-    return reciprocal(result) if y < 0 else result
+    result = _by_squaring(x, y if y > 0 else -y, _product)
+    return reciprocal(result, same_room(x)) if y < 0 else result
 
 
 def _integer_pow_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, y: int) -> Any:

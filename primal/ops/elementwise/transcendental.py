@@ -207,7 +207,8 @@ sqrt = unary(
 
 
 def _rsqrt_impl(x: Any) -> Any:
-    out = reciprocal(np.sqrt(x))
+    room = same_room(x)
+    out = reciprocal(np.sqrt(x, room), room)
     if x.dtype.kind != "c":
         return out
     # In the right half, on the other side of the real axis, also where that is seen by a zero.
