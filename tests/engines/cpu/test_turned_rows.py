@@ -84,6 +84,27 @@ def test_running_words_of_complex_numbers(dtype: Any, reverse: bool) -> None:
     assert len(kinds) == 1
 
 
+@pytest.mark.parametrize("end", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64", "complex128"])
+def test_parts_of_longer_rows(dtype: str, end: bool) -> None:
+    """One kernel for rows side by side and others; nothing beyond the last one is read."""
+    kinds = set()
+
+    def f(y: Any, z: Any) -> list[Any]:
+        total = (y + z).sum(-1, keepdims=True)
+        return [total[..., 0], y - total]
+
+    shapes = [(20, 8), (37, 9), (100, 13), (3, 40, 12), (90, 7)]
+    for shape, start in zip(shapes, (2, 3, 1, 5, 0), strict=True):
+        x = fenced(shape, dtype, end)
+        x[...] = drawn(*shape) * (1j if dtype[0] == "c" else 1)
+        made = agree(lambda x, i=start: f(x[..., i:], x[..., : x.shape[-1] - i]), x)
+        kinds.add(frozenset(specs(made)))
+        agree(lambda x: f(x[..., 1:-1], x[..., :1]), x)
+    if WIDE:
+        assert all(s.turned and s.operands[0][2] == "t" for kind in kinds for s in kind)
+
+
 @pytest.mark.parametrize("m", [17, 100, 3001])
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("end", [False, True])

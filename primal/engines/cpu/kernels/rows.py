@@ -243,12 +243,14 @@ class _Rows(Writer):
         for size in reversed(self.sizes[spec.kept :]):
             apart.insert(0, c.new(f"mul i64 {apart[0]}, {size}"))
         self.length = c.new(f"sdiv exact i64 {apart[0]}, {LINE}")
+        self.paces: dict[int, str] = {}
         blocks = {}
         for k in found:
             # Of complex numbers the columns of both parts lie side by side.
             far = apart
             if self.dtype_at(k) in interleaved.PART:
                 far = [c.new(f"mul i64 {step}, 2") for step in apart]
+            self.paces[k] = self.strides[k][spec.kept - 1]
             self.strides[k] = [*self.strides[k][: spec.kept], *far[1:]]
             room = c.new(f"add i64 {far[0]}, {SIDE * LINE}")
             blocks[k] = c.new(f"alloca i8, i64 {room}, align {LINE}")
@@ -264,7 +266,8 @@ class _Rows(Writer):
         dtype, length = self.dtype_at(k), self.length
         if dtype in interleaved.PART:
             dtype, length = interleaved.PART[dtype], self.c.new(f"mul i64 {length}, 2")
-        turn(self.c, inwards, dtype, given, length, left, block)
+        pace = self.paces[k] if inwards else ""
+        turn(self.c, inwards, dtype, given, length, left, block, pace)
 
     def turned(self, places: list[str], blocks: dict[int, str], left: str) -> None:
         """The rows that begin at the places, one per lane, where so many are left."""

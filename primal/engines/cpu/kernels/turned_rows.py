@@ -23,9 +23,13 @@ WIDEST = 2 * LONGEST
 
 
 def turn(
-    c: Code, inwards: bool, dtype: str, given: str, length: str, count: str, block: str
-) -> None:
-    """Rows of a length, into columns or out of them: the `count` that is left, or all lanes'."""
+    c: Code, inwards: bool, dtype: str, given: str, length: str, count: str, block: str,
+    pace: str = "",
+) -> None:  # fmt: skip
+    """Rows of a length, into columns or out of them: the `count` that is left, or all lanes'.
+
+    `pace`: bytes from one given row to the next, where others may lie between them.
+    """
     kept, size, lanes = MEMORY[dtype], itemsize(dtype), c.lanes
     wide = c.vec(kept)
     # The last rows of an array are few: as many as there are lanes are turned beside it. Where some
@@ -44,11 +48,22 @@ def turn(
             return []
 
         c.loop("0", length, "1", [], one)
-        return _copied(c, dtype, given, spare, elements)
+        if not pace:
+            return _copied(c, dtype, given, spare, elements)
 
+        def row(n: str, _: list[str]) -> list[str]:
+            source = c.new(f"getelementptr i8, ptr {given}, i64 {c.new(f'mul i64 {n}, {pace}')}")
+            target = c.new(f"getelementptr i8, ptr {spare}, i64 {c.new(f'mul i64 {n}, {apart}')}")
+            return _copied(c, dtype, source, target, length)
+
+        c.loop("0", here, "1", [], row)
+        return []
+
+    apart = c.new(f"mul i64 {length}, {size}")
     if inwards:
         c.guarded(few, [], copied_in)
-    apart = c.new(f"mul i64 {length}, {size}")
+        if pace:
+            apart = c.new(f"select i1 {few}, i64 {apart}, i64 {pace}")
 
     def row(n: int, j: str) -> str:
         at = c.new(f"getelementptr i8, ptr {rows}, i64 {c.new(f'mul i64 {apart}, {n}')}")

@@ -194,9 +194,10 @@ def row_instance(group: Group, stored: Sequence[Node]) -> RowInstance:
     strides = loops.strides(arrays, len(single))
     steps = loops.steps(arrays[:count], strides, column)
     if turned:
-        plain = row_major(sizes[kept - 1 :])
+        pace, *plain = row_major(sizes[kept - 1 :])
         for k, a in enumerate(arrays[:count]):
-            if a.kind == "m" and tuple(strides[k][kept - 1 :]) == plain:
+            # Parts of longer rows too.
+            if a.kind == "m" and [*strides[k][kept:]] == plain and strides[k][kept - 1] >= pace:
                 steps[k] = "t"
     spec = RowSpec(
         kept,
