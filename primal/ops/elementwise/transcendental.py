@@ -295,7 +295,8 @@ def _atan2_impl(y: Any, x: Any) -> Any:
     if y.dtype.kind != "c":
         return np.arctan2(y, x)
     # The angle of x + i·y for complex parts: exp(i·angle) = (x + i·y) / sqrt(x² + y²).
-    return (-1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))).astype(y.dtype)
+    turned = div.impl(x + 1j * y, sqrt.impl(x * x + y * y))
+    return (-1j * log.impl(turned)).astype(y.dtype)
 
 
 def _over_squares(t: Any, other: Any, y: Any, x: Any) -> Any:
