@@ -143,10 +143,10 @@ class ArrayImpl(Array, _Memory):
         if dtype is not None and np.dtype(dtype) != value.dtype:
             if copy is False:
                 raise ValueError("[array] expected the array's dtype when copy=False.")
-            return value.astype(dtype)
+            return value.astype(dtype, order="C")
         if copy:
-            return np.array(value)
-        view = value.view()
+            return value.copy()
+        view = value.view() if copy is False or value.flags.c_contiguous else value.copy()
         view.flags.writeable = False
         return view
 
@@ -293,10 +293,19 @@ class ArrayImpl(Array, _Memory):
         return self.aval.size * self.aval.dtype.itemsize
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the values; they must not be written to."""
+        """The address of the values, row by row; they must not be written to."""
         if self.placement is not None and self.placement.device.platform != "cpu":
             return self.buffer.unsafe_buffer_pointer()
-        return self.numpy().ctypes.data
+        value = self.numpy()
+        if not value.flags.c_contiguous:
+            # A view, as transposes, reversals and equal numbers are: who reads by an address
+            # knows no strides, and read past its end.
+            value = value.copy()
+            if self.host is None:
+                self.buffer = value
+            else:
+                self.host = value
+        return value.ctypes.data
 
     def __dlpack__(
         self,

@@ -1,5 +1,6 @@
 """The buffer protocol: what `memoryview`, `bytes` and `np.frombuffer` see of an array."""
 
+import ctypes
 import io
 import sys
 
@@ -28,6 +29,22 @@ def test_a_view_has_shape_and_values(x):
 def test_rows_are_shown_without_a_copy():
     address = np.asarray(memoryview(X)).ctypes.data
     assert address == X.unsafe_buffer_pointer() == np.asarray(X).ctypes.data
+
+
+VIEWS = X.T, X[:, ::2], X[::-1], jnp.zeros((2, 3)), jnp.broadcast_to(X[0], (4, 3))
+
+
+@pytest.mark.parametrize("x", VIEWS)
+def test_addresses_and_arrays_of_views_are_row_by_row(x):
+    expected = np.array(x)
+    address = x.unsafe_buffer_pointer()
+    found = (ctypes.c_float * x.size).from_address(address)
+    assert np.array_equal(np.asarray(found), expected.ravel())
+    assert address == x.unsafe_buffer_pointer() and np.array_equal(x, expected)
+    for kind in jnp.bfloat16, jnp.float32:
+        given = (x.T * 1).astype(kind).T.__array__()
+        assert given.flags.c_contiguous and not given.flags.writeable
+    assert x.T.__array__(np.float64).flags.c_contiguous
 
 
 def test_what_cannot_be_shown():
