@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from primal.base.structures import replaced
 from primal.engines.cpu.code import LINE
 from primal.engines.cpu.graph import row_major, size_of
@@ -12,7 +14,7 @@ from primal.engines.cpu.layout import EVEN, UNIT, Instance
 from primal.engines.cpu.layout.arrays import GRAIN, Array
 from primal.engines.cpu.layout.points import MANY
 
-SHORT, GATHERED = 32, 16
+SHORT, GATHERED, SOME = 32, 16, 8
 """Elements from which rows by themselves are as fast, 3000 of 17 plus a bias taking 11 µs and so 6;
 and from which they are where elements are gathered."""
 WIDE = 4
@@ -87,8 +89,10 @@ def _is_served(
         # What `take` reads stands still; what `pad` reads is read in some lanes only.
         if k in inner and (step != "z" if inner[k] == "take" else step not in "gu"):
             return False
-        if step == "g" and a.kind == "m" and size_of(shape[1:]) >= GATHERED:
-            return False
+        length = size_of(shape[1:])
+        if step == "g" and a.kind == "m" and length >= SOME:
+            if length >= GATHERED or not _fits(s, shape, lanes_of(given.spec, LINE)):
+                return False
         planes = step == "g" and a.kind == "m" and len(shape) == 2 and s[0] == 1
         if planes and size == 4 and shape[0] >= MANY:
             return False
@@ -109,6 +113,14 @@ def _lie_apart(given: Instance, steps: list[str], strides: list[list[int]]) -> b
         if step == "g" and a.kind == "m" and len(s) == 2 and s[1] in (0, 1)
     ]  # fmt: skip
     return len(apart) > 1 or any(int(a.dtype[1:]) >= WIDE for a in apart)
+
+
+def _fits(strides: list[int], shape: list[int], lanes: int) -> bool:
+    """Whether what a vector's lanes hold lies in two vectors of memory, wherever it begins."""
+    index = np.indices((shape[0] and 2 + lanes // size_of(shape[1:]), *shape[1:]))
+    place = np.tensordot(strides, index, 1).ravel()
+    found = np.lib.stride_tricks.sliding_window_view(place, lanes)[: size_of(shape[1:])]
+    return bool((found.max(1) - found.min(1) < 2 * lanes).all())
 
 
 def step_along(a: Array, strides: list[int], plain: list[int]) -> str:
