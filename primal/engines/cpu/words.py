@@ -183,7 +183,7 @@ class Words(MatrixWords):
     def _in_order(self, given: list[Value]) -> tuple[list[Value], tuple[int, ...]]:
         """Operands, and the order of dimensions in which they are read as they lie.
 
-        Those that lie in another order than the others are turned, where gathering is slow.
+        Those that lie in another order than the others are turned.
         """
         found = {order for x in given if (order := turns.wanted(x)) is not None}
         if len(found) == 1:
@@ -191,8 +191,8 @@ class Words(MatrixWords):
         return [self._turned(x) for x in given], tuple(range(given[0].ndim))
 
     def _turned(self, x: Value) -> Value:
-        """A copy that lies as it is read, of what gathering is slow for; one for all who ask."""
-        return self.turned_copy(x) or x if turns.conflicts(x) or turns.is_far(x) else x
+        """A copy that lies as it is read; one for all who ask."""
+        return self.turned_copy(x) or x
 
     def turned_copy(self, x: Value) -> Value | None:
         """What was turned, if squares of it can be; of what repeats, once, and repeated so."""

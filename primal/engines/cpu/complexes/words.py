@@ -488,7 +488,7 @@ class ComplexWords(Words):
 
     def _concatenate(self, xs: Sequence[Value], dim: int) -> Value:
         if not is_complex(xs[0].dtype) or any(map(self._is_moved_whole, xs)):
-            return super()._concatenate(xs, dim)
+            return super()._concatenate([self.plain(x) for x in xs], dim)
         re, im = zip(*[self.parts(x) for x in xs], strict=True)
         return self.pair(self.concatenate(re, dim), self.concatenate(im, dim), xs[0].dtype)
 

@@ -91,7 +91,8 @@ def _is_served(
             return False
         length = size_of(shape[1:])
         if step == "g" and a.kind == "m" and length >= SOME:
-            if length >= GATHERED or not _fits(s, shape, lanes_of(given.spec, LINE)):
+            rows = abs(s[-1]) < abs(s[0])
+            if length >= GATHERED or rows and not _fits(s, shape, lanes_of(given.spec, LINE)):
                 return False
         planes = step == "g" and a.kind == "m" and len(shape) == 2 and s[0] == 1
         if planes and size == 4 and shape[0] >= MANY:
@@ -117,9 +118,10 @@ def _lie_apart(given: Instance, steps: list[str], strides: list[list[int]]) -> b
 
 def _fits(strides: list[int], shape: list[int], lanes: int) -> bool:
     """Whether what a vector's lanes hold lies in two vectors of memory, wherever it begins."""
-    index = np.indices((shape[0] and 2 + lanes // size_of(shape[1:]), *shape[1:]))
+    length = size_of(shape[1:])
+    index = np.indices((2 + lanes // length, *shape[1:]))
     place = np.tensordot(strides, index, 1).ravel()
-    found = np.lib.stride_tricks.sliding_window_view(place, lanes)[: size_of(shape[1:])]
+    found = np.lib.stride_tricks.sliding_window_view(place, lanes)[:length]
     return bool((found.max(1) - found.min(1) < 2 * lanes).all())
 
 

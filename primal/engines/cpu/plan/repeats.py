@@ -122,6 +122,8 @@ def _given(x: Value) -> list[Value]:
 
 
 def _is_word(x: Value) -> bool:
+    if len(x.parts) > 1:
+        return False  # to ask for their node is to put them together
     return x.strides is None and x.shape == x.node.shape and x.node.word in BINARY | UNARY
 
 
