@@ -486,6 +486,18 @@ def test_functions_of_float32_are_those_of_float64_rounded_once(name: str, ulps:
         assert np.asarray(impl(other)).tobytes() == np.asarray(want).tobytes()
 
 
+def test_log_gamma_of_float64_has_its_digits() -> None:
+    """Also next to its zeros, where terms cancel, and where 1/x is infinite."""
+    rng = np.random.default_rng(0)
+    near = np.array([[1.0], [2.0]]) + rng.uniform(-0.3, 0.3, (2, 400)) ** 3
+    x = np.concatenate([10 ** rng.uniform(-300, 0, 200), 3 + 10 ** rng.uniform(-1, 300, 400)])
+    np.testing.assert_array_max_ulp(ops.lgamma.impl(x), scipy.special.gammaln(x), 8)
+    want = scipy.special.loggamma(near.astype(complex)).real  # of real numbers it has not
+    np.testing.assert_array_max_ulp(ops.lgamma.impl(near), want, 8)
+    tiny = np.array([5e-324, -5e-324, 1e-310, -2e-308, 1e-300, 1e-20])
+    np.testing.assert_array_max_ulp(ops.lgamma.impl(tiny), -np.log(np.abs(tiny)), 1)
+
+
 FOLDED = """
 import itertools
 import sys
