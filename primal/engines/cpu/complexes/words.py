@@ -275,10 +275,10 @@ class ComplexWords(Words):
         """By Smith's rule, which divides by the greater part: no square overflows. C99's at 0 and
         infinities, which XLA's is too."""
         (a, b), (c, d) = self.parts(x), self.parts(y)
-        f, one = self.binary, self.literal(1, c.dtype)
+        f = self.binary
         if is_zero(d):  # what was real: d/c is 0, or NaN where what follows is not used
-            wide, divisor = None, c
-            scale = f("div", one, c)
+            # Not 1 divided by c: of a known power of two that is a number, and another kernel.
+            wide, divisor, scale = None, c, self.unary("reciprocal", c)
             t = f("mul", d, scale)
         else:
             wide = f("ge", self.unary("abs", c), self.unary("abs", d))
@@ -287,7 +287,7 @@ class ComplexWords(Words):
             first, second = self.select_n(wide, d, c), self.select_n(wide, c, d)
             t = f("div", second, first)
             divisor = f("add", first, f("mul", second, t))
-            scale = f("div", one, divisor)
+            scale = self.unary("reciprocal", divisor)
 
         def either(no: Value, yes: Value) -> Value:
             return yes if wide is None else self.select_n(wide, no, yes)
