@@ -33,7 +33,7 @@
 #include <cpuid.h>
 #endif
 
-#define VERSION 77 /* native.py asks for the same number: a stale build is not used */
+#define VERSION 78 /* native.py asks for the same number: a stale build is not used */
 
 /* Functions in versions for several CPUs, of which the loader takes one. */
 #if defined(__x86_64__) && defined(__GLIBC__)

@@ -498,6 +498,16 @@ def test_log_gamma_of_float64_has_its_digits() -> None:
     np.testing.assert_array_max_ulp(ops.lgamma.impl(tiny), -np.log(np.abs(tiny)), 1)
 
 
+def test_psi_of_float64_has_its_digits_on_the_left() -> None:
+    """Also halfway between poles, where it is a difference; as ψ(x + 9) - Σ 1/(x + n)."""
+    apart = np.random.default_rng(0).uniform(-0.02, 0.02, 400)
+    x = np.concatenate([np.linspace(-7.97, -0.01, 999), np.tile(np.arange(-7.5, 0), 50) + apart])
+    terms = 1 / (x.astype(np.longdouble) + np.arange(9)[:, None])
+    want = (scipy.special.psi(x + 9) - terms.sum(0)).astype(np.float64)
+    off = abs(ops.digamma.impl(x) - want)
+    assert (off <= 9 * np.spacing(np.maximum(abs(want), 1))).all()
+
+
 FOLDED = """
 import itertools
 import sys

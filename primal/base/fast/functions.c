@@ -57,13 +57,8 @@ static inline __attribute__((always_inline)) double sin_pi_over(double r) {
 }
 
 static inline __attribute__((always_inline)) double cos_pi(double r) {
-    static const double row[] = {
-        1.0,                  -4.934802200544679,      4.0587121264167685,
-        -1.3352627688545895,  0.23533063035889320,     -0.025806891390014061,
-        0.001929574309403923, -0.00010463810492484570, 4.3030695870329470e-6,
-        -1.3878952462213771e-7,
-    };
-    return series(r * r, row, 10);
+    const double rest = 0.5 - fabs(r);
+    return rest * sin_pi_over(rest);
 }
 
 /* Numbers of a pass, whose parts lie in the cache, and of a unit; bytes that are read in the time that
