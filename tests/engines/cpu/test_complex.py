@@ -243,6 +243,7 @@ def moved(x: Any, y: Any, i: Any) -> list[Any]:
         jnp.reshape(x[:, ::-1], (-1,)),
         jnp.concatenate([x, y * 2], axis=1),
         jnp.pad(x, ((1, 2), (0, 1)), constant_values=2 + 3j),
+        lax.pad(jnp.full_like(x, 2j), x.dtype.type(0), [(0, 0, 0)] * 2) + x,
         jnp.broadcast_to(x[0], (3, *x[0].shape)),
         x[i],
         x.at[i].set(y[i]),

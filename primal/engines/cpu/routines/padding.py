@@ -182,14 +182,14 @@ def pad(k: Any, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) 
 
 def is_one_run(x: Value, config: Sequence[tuple[int, int, int]]) -> bool:
     """Whether what is padded lies side by side, with edges before and behind all of it."""
-    padded = [d for d, c in enumerate(config) if any(c)]
-    return _is_plain(config) and size_of(x.shape[: padded[0]]) == 1
+    padded = [any(c) for c in config]
+    return _is_plain(config) and size_of(x.shape[: padded.index(True)]) == 1
 
 
 def _is_plain(config: Sequence[tuple[int, int, int]]) -> bool:
     """Whether there are edges along one dimension, and nothing else."""
-    (low, high, between), *more = [c for c in config if any(c)]
-    return not more and min(low, high) >= 0 == between
+    padded = [c for c in config if any(c)]
+    return len(padded) == 1 and min(padded[0]) >= 0 == padded[0][2]
 
 
 def _as_read(
