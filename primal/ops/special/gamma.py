@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fractions
+import itertools
 import math
 from typing import Any
 
@@ -105,9 +106,15 @@ digamma: Op = unary(
 def _polygamma_impl(m: Any, x: Any) -> Any:
     dtype = x.dtype
     m, x = m.astype(np.float64), x.astype(np.float64)
-    sign = np.where(np.fmod(m, 2) == 0, -1.0, 1.0)
-    out = np.where(m == 0, _digamma_impl(x), sign * scipys("gamma")(m + 1) * _hurwitz(m + 1, x))
-    pole = (x <= 0) & (x == np.floor(x)) & (np.fmod(m, 2) == 0)
+    higher = np.count_nonzero(m)
+    if not higher:
+        return np.where(m == 0, _digamma_impl(x), np.nan).astype(dtype)
+    even = np.fmod(m, 2) == 0
+    size = scipys("gamma")(m + 1) * _hurwitz(np.where(m == 0, 2.0, m + 1), x)
+    out = np.where(even, -size, size)
+    if higher < m.size:
+        out = np.where(m == 0, _digamma_impl(x), out)
+    pole = even & (x <= 0) & (x == np.floor(x))
     return np.where((m < 0) | (m != np.floor(m)) | pole, np.nan, out).astype(dtype)
 
 
@@ -160,51 +167,68 @@ _BERNOULLI = [
         [(1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510)], 1
     )
 ]
-_SOME = 4096
+_SOME = 2048
+
+# As columns: steps from q, the last of which is w; two more factors of a term than of the one
+# before it, and the quotient of their constants.
+_STEPS = np.arange(_TERMS + 1.0)[:, None]
+_ODD = np.arange(1.0, 2 * len(_BERNOULLI) - 1, 2)[:, None]
+_RATIOS = np.array([float(b / a) for a, b in itertools.pairwise(_BERNOULLI)])[:, None]
 
 
 def _summed(x: Any, q: Any) -> Any:
     """ζ(x, q) of finite x > 1 and q > 0 by Euler and Maclaurin, as in kernels: SciPy's, which ends
     where a term is small beside the first, takes four times as long."""
-    out = np.empty(np.shape(x))
+    out = np.empty(x.shape)
+    into, x, q = out.reshape(-1), x.reshape(-1), q.reshape(-1)
     for at in range(0, out.size, _SOME):
         some = slice(at, at + _SOME)
-        out.reshape(-1)[some] = _some_summed(np.ravel(x)[some], np.ravel(q)[some])
+        into[some] = _some_summed(x[some], q[some])
     return out
 
 
 def _some_summed(x: Any, q: Any) -> Any:
-    w = q + _TERMS
-    last = w**-x
-    square, at = 1 / (w * w), np.minimum(x, 1e4)  # beyond, there is nothing left to correct
-    term = at * last / w
-    total = np.zeros_like(x)
-    for k, b in enumerate(_BERNOULLI, 1):
-        total += term * float(b)
-        # Each from the one before: two more factors above, w² below.
-        term *= (at + (2 * k - 1)) * (at + 2 * k) * square
+    # All powers, and all factors, by one call: of ten numbers calls are what takes time.
+    places = q + _STEPS
+    powers = places**-x
+    w, last = places[_TERMS], powers[_TERMS]
+    at = np.minimum(x, 1e4)  # beyond, there is nothing left to correct
+    factors = at + _ODD
+    factors *= factors + 1
+    factors *= _RATIOS
+    factors /= w * w
+    tail = factors[-1] + 1
+    for factor in factors[-2::-1]:
+        tail *= factor
+        tail += 1
+    total = tail * (at * last / w * float(_BERNOULLI[0]))
     total += last * 0.5 + w ** (1 - x) / (x - 1)
-    terms = np.zeros_like(x)
-    for n in reversed(range(_TERMS)):
-        terms += (q + n) ** -x
+    # Not by np.add.reduce, which adds those of one number in another order than of several.
+    terms = powers[_TERMS - 1]
+    for term in powers[_TERMS - 2 :: -1]:
+        terms += term
     return terms + total
 
 
 def _hurwitz(x: Any, q: Any) -> Any:
+    if x.shape != q.shape:
+        x, q = np.broadcast_arrays(x, q)
+    ordinary = (x > 1) & (q > 0) & (np.maximum(x, q) < np.inf)
+    if np.count_nonzero(ordinary) == ordinary.size:
+        return _summed(x, q)
     # At poles the sign is known for even x only; SciPy says inf for all.
     pole = (q <= 0) & (q == np.floor(q)) & (x > 1) & (np.fmod(x, 2) != 0)
-    ordinary = (x > 1) & (q > 0) & (np.maximum(x, q) < np.inf)
-    known = _summed(np.where(ordinary, x, 2.0), np.where(ordinary, q, 1.0))
-    if not np.all(ordinary):
-        known = np.where(ordinary, known, scipys("zeta")(x, q))
     # Where all terms underflow SciPy divides 0 by 0.
+    known = scipys("zeta")(x, q)
     known = np.where((x > 1) & (q > 1), np.nan_to_num(known), known)
+    near = _summed(np.where(ordinary, x, 2.0), np.where(ordinary, q, 1.0))
+    known = np.where(ordinary, near, known)
     out = np.where((x < 1) | np.isnan(x + q) | pole, np.nan, known)
     # SciPy knows no q < 0 but integers (poles): the terms up to a positive q are added one by one.
     low = np.flatnonzero(np.ravel((q < 0) & (q != np.floor(q)) & (x > 1) & (x == np.floor(x))))
     if low.size:
         shape = np.shape(out)
-        xs, qs = [np.ravel(np.broadcast_to(v, shape))[low] for v in np.broadcast_arrays(x, q)]
+        xs, qs = [np.ravel(v)[low] for v in (x, q)]
         # Each with the one as far above 0, which for odd x it all but cancels next to halves.
         steps = np.ceil(-qs)
         sign = np.where(np.fmod(xs, 2) == 1, -1.0, 1.0)
