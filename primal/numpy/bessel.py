@@ -12,7 +12,7 @@ from primal.base import dtypes
 from primal.base.limits import finfo
 from primal.ir.trace import Array
 from primal.numpy.choosing import where
-from primal.numpy.promotion import ArrayLike, promote_dtypes_inexact
+from primal.numpy.promotion import ArrayLike, in_float32, promote_dtypes_inexact
 from primal.numpy.remembered import remembered
 from primal.ops import elementwise as ops
 from primal.ops.special.bessel import bessel_i0e, bessel_i1_slope, bessel_i1e
@@ -28,7 +28,7 @@ def i0(x: ArrayLike) -> Array:
     (v,) = promote_dtypes_inexact("i0", x)
     if not dtypes.issubdtype(v.aval.dtype, np.floating):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {v.aval.dtype.name}")
-    return _i0(v)
+    return in_float32(_i0, v)
 
 
 @custom_jvp

@@ -116,6 +116,10 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = _together("hypot", x1, x2)
     if x.aval.dtype.kind == "c":
         raise ValueError("jnp.hypot is not supported for complex inputs: use abs(x) and abs(y).")
+    return _scalars_weak(in_float32(_hypot, x, y))
+
+
+def _hypot(x: Any, y: Any) -> Any:
     x, y = ops.abs(x), ops.abs(y)
     infinite = ops.bitwise_or(isinf(x), isinf(y))
     big, small = ops.max(x, y), ops.min(x, y)
@@ -124,7 +128,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         plain, ops.div(small, ops.select_n(plain, big, _full(1, big))), _full(0, big)
     )
     out = ops.mul(big, ops.sqrt(ops.add(_const(1, ratio), ops.square(ratio))))
-    return _scalars_weak(ops.select_n(infinite, out, _full(np.inf, out)))
+    return ops.select_n(infinite, out, _full(np.inf, out))
 
 
 @remembered_as(direct.logaddexp)

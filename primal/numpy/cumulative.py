@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     check_arraylike,
     convert,
     from_literal,
+    in_float32,
     operand,
     promote_args_inexact,
     promote_dtypes,
@@ -274,20 +275,26 @@ def gradient(
 
 
 def _slope(x: Any, at: int, spacing: Any) -> Any:
+    if spacing is None:
+        return in_float32(lambda x: _differences(x, at), x)
+    h = operand("gradient", spacing)
+    if h.aval.ndim and h.aval.shape != x.aval.shape[at : at + 1]:
+        raise ValueError("Spacing arguments must be scalars or 1D arrays of the axis' size.")
+    h = convert(h, x.aval.dtype, x.aval.weak_type)
+    return in_float32(lambda x, h: _differences(x, at, h), x, h)
+
+
+def _differences(x: Any, at: int, h: Any = None) -> Any:
     n = x.aval.shape[at]
-    h = None if spacing is None else operand("gradient", spacing)
     if h is None or h.aval.ndim == 0:
         first, last = [_step(x, at, i) for i in (0, n - 2)]
         # Not the mean of both steps: a nan in the middle is in neither neighbour's way.
         inner = part(x, at, 2, n) - part(x, at, 0, n - 2)
         if h is not None:
-            h = convert(h, x.aval.dtype, x.aval.weak_type)
             first, last, inner = [ops.div(v, h) for v in (first, last, inner)]
         inner = ops.div(inner, 2.0)
     else:
-        if h.aval.shape != (n,):
-            raise ValueError("Spacing arguments must be scalars or 1D arrays of the axis' size.")
-        gaps = diff(convert(h, x.aval.dtype))
+        gaps = diff(h)
         shape = tuple([n - 1 if i == at else 1 for i in range(x.aval.ndim)])
         gaps = shape_ops.reshape(gaps, shape=shape)
         steps = ops.div(part(x, at, 1, n) - part(x, at, 0, n - 1), gaps)
@@ -318,20 +325,27 @@ def trapezoid(
     """
     if x is None:
         check_arraylike("trapezoid", y, dx)
-        (values,) = map(from_literal, promote_dtypes_inexact("trapezoid", y))
-        at, step = as_axis("trapezoid", axis, values.aval.ndim), dx
+        values, step = map(from_literal, promote_dtypes_inexact("trapezoid", y, dx))
     else:
         check_arraylike("trapezoid", y, x, dx)
         # Not broadcast against each other: places of one dimension lie along `axis`.
-        values, places = map(from_literal, promote_dtypes_inexact("trapezoid", y, x))
-        at = as_axis("trapezoid", axis, values.aval.ndim)
-        if places.aval.ndim == 1:
-            step = diff(places)
-        else:
-            step = moveaxis(diff(places, axis=axis), axis, -1)
-    n, last, rank = values.aval.shape[at], values.aval.ndim - 1, np.ndim(step)
-    if n == 0 and x is None and rank == 0:
+        values, step = map(from_literal, promote_dtypes_inexact("trapezoid", y, x))
+    at = as_axis("trapezoid", axis, values.aval.ndim)
+    if values.aval.shape[at] == 0 and x is None and step.aval.ndim == 0:
         raise IndexError("[trapezoid] expected samples along the axis, got none.")
+
+    def of(values: Any, step: Any) -> Any:
+        if x is not None and step.aval.ndim == 1:
+            step = diff(step)
+        elif x is not None:
+            step = moveaxis(diff(step, axis=axis), axis, -1)
+        return _trapezoids(values, step, at)
+
+    return in_float32(of, values, step)
+
+
+def _trapezoids(values: Any, step: Any, at: int) -> Array:
+    n, last, rank = values.aval.shape[at], values.aval.ndim - 1, step.aval.ndim
     # Samples are added where they lie; steps of several dimensions broadcast with the axis last.
     if rank == 1 and at < last:
         step = reshape(step, (-1,) + (1,) * (last - at))
@@ -403,12 +417,22 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) 
     v, places = promote_dtypes_inexact("interp", x, xp)
     # Whole values become floats by themselves, as in JAX: beside float16 places, float32.
     values, *_ = promote_dtypes("interp", *promote_dtypes_inexact("interp", fp), v, places)
+    real = dtypes.to_real_dtype(values.aval.dtype)
+    v, places = [convert(a, real, a.aval.weak_type) for a in (v, places)]
+    out = in_float32(lambda f, x, xp: _between(f, x, xp, period), values, v, places)
+    if period is None:
+        out = _beyond("left", left, ops.lt(v, places[0]), values[0], out)
+        out = _beyond("right", right, ops.gt(v, places[-1]), values[-1], out)
+    return out
+
+
+def _between(values: Any, v: Any, places: Any, period: Any) -> Any:
     if period is not None:
         v, places, values = _periodic(v, places, values, period)
-    n = places.aval.size
     index = count_below(places, v, True)
     one = literal(1, index.dtype, True)
-    index = ops.min(ops.max(index, one), literal(max(n - 1, 1), index.dtype, True))
+    last = literal(max(places.aval.size - 1, 1), index.dtype, True)
+    index = ops.min(ops.max(index, one), last)
     low = ops.sub(index, one)
     x0, x1 = places[low], places[index]
     f0, f1 = values[low], values[index]
@@ -416,11 +440,7 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) 
     tiny = ops.le(ops.abs(gap), literal(np.spacing(finfo(gap.dtype).eps), gap.dtype, True))
     safe = ops.select_n(tiny, gap, to_shape(literal(1, gap.dtype, True), gap.shape))
     ratio = convert(ops.div(ops.sub(v, x0), safe), values.aval.dtype)
-    out = ops.select_n(tiny, ops.add(f0, ops.mul(ratio, ops.sub(f1, f0))), f0)
-    if period is None:
-        out = _beyond("left", left, ops.lt(v, places[0]), values[0], out)
-        out = _beyond("right", right, ops.gt(v, places[-1]), values[-1], out)
-    return out
+    return ops.select_n(tiny, ops.add(f0, ops.mul(ratio, ops.sub(f1, f0))), f0)
 
 
 def _beyond(name: str, given: Any, outside: Any, edge: Any, out: Any) -> Any:

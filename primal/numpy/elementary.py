@@ -316,7 +316,7 @@ def deg2rad(x: ArrayLike, /) -> Array:
     Array(3.1415927, dtype=float32, weak_type=True)
     """
     x = inexact("deg2rad", x)
-    return ops.mul(x, literal(np.pi / 180, x.aval.dtype, x.aval.weak_type and not x.aval.ndim))
+    return in_float32(lambda x: _times(x, np.pi / 180), x)
 
 
 @remembered
@@ -329,7 +329,11 @@ def rad2deg(x: ArrayLike, /) -> Array:
     Array(180., dtype=float32, weak_type=True)
     """
     x = inexact("rad2deg", x)
-    return ops.mul(x, literal(180 / np.pi, x.aval.dtype, x.aval.weak_type and not x.aval.ndim))
+    return in_float32(lambda x: _times(x, 180 / np.pi), x)
+
+
+def _times(x: Any, number: float) -> Any:
+    return ops.mul(x, literal(number, x.aval.dtype, x.aval.weak_type and not x.aval.ndim))
 
 
 radians, degrees = deg2rad, rad2deg

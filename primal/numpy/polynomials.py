@@ -25,6 +25,7 @@ from primal.numpy.promotion import (
     check_arraylike,
     convert,
     from_literal,
+    in_float32,
     promote_dtypes,
     promote_dtypes_inexact,
     to_shape,
@@ -64,13 +65,16 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     c, v = promote_dtypes("polyval", p, x)
     count = _coefficients("polyval", c, IndexError).aval.shape[0]
 
+    return in_float32(lambda v, c: _by_horner(v, c, count, max(unroll, 1)), v, c)
+
+
+def _by_horner(v: Any, c: Any, count: int, unroll: int) -> Array:
     def steps(out: Any, some: Any, n: int) -> Any:
         for i in range(n):
             out = add(multiply(out, v), some[i])
         return out
 
     out = multiply(v, from_literal(literal(0, v.aval.dtype, True)))
-    unroll = max(unroll, 1)
     turns = max(count - 1, 0) // unroll
     first = count - turns * unroll
     out = steps(out, c, first)

@@ -194,6 +194,8 @@ def in_float32(fun: Callable[..., Any], *xs: Any) -> Any:
     if dtype.itemsize > 2 or not dtypes.issubdtype(dtype, np.floating):
         return fun(*xs)
     out = fun(*[convert(x, np.dtype(np.float32), x.aval.weak_type) for x in xs])
+    if type(out) is tuple:
+        return tuple([convert(x, dtype, x.aval.weak_type) for x in out])
     return convert(out, dtype, out.aval.weak_type)
 
 

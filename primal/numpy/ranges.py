@@ -24,6 +24,8 @@ from primal.numpy.promotion import (
     array_operand,
     asked_dtype,
     convert,
+    from_literal,
+    in_float32,
     operand,
     promote_dtypes_inexact,
     promoted_dtype,
@@ -160,7 +162,22 @@ def linspace(
     if dtype is not None:
         target = asked_dtype("linspace", target, dtype)
     work = given[0].aval.dtype
+    if dtypes.issubdtype(target, np.inexact):
+        work = dtypes.promote_types(work, target)
     lo, hi = (convert(x, work) for x in given)
+    out, delta = in_float32(lambda lo, hi: _spaced(lo, hi, num, endpoint), lo, hi)
+    if dtypes.issubdtype(target, np.integer):
+        out = ops.floor(ops.real(out) if work.kind == "c" else out)
+    else:
+        delta = convert(delta, target)
+    out = shape_ops.moveaxis(convert(out, target), 0, as_axis("linspace", axis, len(out.shape)))
+    out = placed(out, device)
+    return (out, delta) if retstep else out
+
+
+def _spaced(lo: Any, hi: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
+    """(numbers along a new first axis, distance)."""
+    work = lo.aval.dtype
     shape = np.broadcast_shapes(lo.aval.shape, hi.aval.shape)
     lo, hi = to_shape(lo, shape), to_shape(hi, shape)
     div = num - 1 if endpoint else num
@@ -184,11 +201,7 @@ def linspace(
         right = ops.mul(ops.mul(hi, scale), i)
         inner = ops.div(ops.add(left, right), literal(div * unit, work, False))
         out = shape_ops.concatenate(lo, inner, *([hi] if endpoint else []), dimension=0)
-    if dtypes.issubdtype(target, np.integer):
-        out = ops.floor(ops.real(out) if work.kind == "c" else out)
-    out = shape_ops.moveaxis(convert(out, target), 0, as_axis("linspace", axis, rank))
-    out = placed(out, device)
-    return (out, delta) if retstep else out
+    return out, delta
 
 
 def _count(name: str, num: Any) -> int:
@@ -409,8 +422,15 @@ def logspace(
     >>> jnp.logspace(0, 2, 3)
     Array([  1.,  10., 100.], dtype=float32)
     """
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
-    out = power(base, exponents)
+
+    def of(start: Any, stop: Any, base: Any) -> Any:
+        return power(base, linspace(start, stop, num, endpoint, axis=axis))
+
+    given = list(map(from_literal, promote_dtypes_inexact("logspace", start, stop, base)))
+    if given[0].dtype.kind == "c":
+        out = of(start, stop, base)
+    else:
+        out = in_float32(of, *given)
     if dtype is None:
         return convert(out, out.dtype)
     return convert(out, asked_dtype("logspace", out.dtype, dtype))

@@ -27,6 +27,7 @@ from primal.numpy.promotion import (
     broadcast_shapes,
     check_out,
     convert,
+    in_float32,
     operand,
     promote_dtypes,
     to_shape,
@@ -558,9 +559,13 @@ def average(
         order = tuple(np.argsort(at).tolist())
         w = transpose(w, permutation=order)
         w = broadcast_in_dim(w, shape=x.aval.shape, broadcast_dimensions=tuple(sorted(at)))
-    total = sum(w, axis, keepdims=keepdims)
-    out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)
-    return (out, total) if returned else out
+
+    def of(x: Any, w: Any) -> tuple[Any, Any]:
+        total = sum(w, axis, keepdims=keepdims)
+        return ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total), total
+
+    both = in_float32(of, x, w)
+    return both if returned else both[0]
 
 
 # Without nan.

@@ -19,8 +19,10 @@ from primal.numpy.promotion import (
     DTypeLike,
     array_operand,
     convert,
+    in_float32,
     operand,
     promote_dtypes_inexact,
+    promoted_dtype,
     to_shape,
     with_rank,
 )
@@ -352,6 +354,26 @@ def cov(
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
+    x = _observations(m, y, rowvar, dtype)
+    if not x.shape[0]:
+        return filled((0, 0), 0, x.dtype)
+    if ddof is None:
+        ddof = 0 if static_flag("cov bias", bias) else 1
+    weights = a = None
+    if fweights is not None:
+        f = _weights("fweights", fweights, x.shape[1])
+        if not dtypes.issubdtype(f.dtype, np.integer):
+            raise TypeError("fweights must be integer.")
+        weights = f
+    if aweights is not None:
+        a = abs(_weights("aweights", aweights, x.shape[1]))
+        weights = a if weights is None else weights * a
+        x = convert(x, promoted_dtype([x, a])[0])
+    return in_float32(lambda x: _covariance(x, ddof, weights, a), x)
+
+
+def _observations(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """The variables in rows."""
     if y is None:
         (x,) = promote_dtypes_inexact("cov", m)
     else:
@@ -379,19 +401,10 @@ def cov(
                 f"{x.aval.shape[1]}."
             )
         x = concatenate([x, convert(other, x.dtype)])
-    if not x.shape[0]:
-        return filled((0, 0), 0, x.dtype)
-    if ddof is None:
-        ddof = 0 if static_flag("cov bias", bias) else 1
-    weights = None
-    if fweights is not None:
-        f = _weights("fweights", fweights, x.shape[1])
-        if not dtypes.issubdtype(f.dtype, np.integer):
-            raise TypeError("fweights must be integer.")
-        weights = f
-    if aweights is not None:
-        a = abs(_weights("aweights", aweights, x.shape[1]))
-        weights = a if weights is None else weights * a
+    return x
+
+
+def _covariance(x: Any, ddof: Any, weights: Any, aweights: Any) -> Any:
     mean, norm_sum = average(x, axis=1, weights=weights, returned=True)
     norm_sum = norm_sum[0]
     if weights is None:
@@ -427,7 +440,10 @@ def corrcoef(
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    c = cov(x, y, rowvar, dtype=dtype)
+    return in_float32(lambda x: _correlation(cov(x)), _observations(x, y, rowvar, dtype))
+
+
+def _correlation(c: Any) -> Any:
     if c.ndim == 0:
         return c / c
     deviation = sqrt(c.diagonal().real)

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -491,6 +492,47 @@ def test_floats_of_16_bits_are_rounded_once(name, dtype):
         seen = np.isfinite(wide)
         np.testing.assert_array_equal(got[~seen], wide[~seen])
         assert (np.abs(got[seen] - wide[seen]) <= few[seen]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_functions_of_several_operations_in_16_bits_are_rounded_once(dtype):
+    """Beside float64 of the same numbers, also where squares or sums are infinite in 16 bits."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-5, 5, (6, 40)).astype(dtype).astype(np.float64)
+    w = rng.uniform(0.125, 3, (6, 40)).astype(dtype).astype(np.float64)
+    places = np.cumsum(rng.integers(1, 4, 40)).astype(np.float64)
+    functions = [
+        (lambda np, x, w: np.average(x, 1, weights=w), x, w),
+        (lambda np, x, w: np.trapezoid(x, w, axis=0), x, w),
+        (lambda np, x, w: np.trapezoid(x, dx=0.25), x, w),
+        (lambda np, x, w: np.linspace(x, w, 17), x, w),
+        (lambda np, x, w: np.logspace(0.25 * x, 0.5 * x, 7), x, w),
+        (lambda np, x, w: np.i0(x[0]), x, w),
+        (lambda np, x, w: np.hypot(x, w), x, w),
+        (lambda np, x, w: np.interp(x, w, x[0]), x, places),
+        (lambda np, x, w: np.interp(x, w, x[0], period=97.0), x, places),
+        (lambda np, x, w: np.gradient(x, w, axis=1), x, places),
+        (lambda np, x, w: np.gradient(x, 0.375, axis=0), x, places),
+        (lambda np, x, w: np.rad2deg(x), x, w),
+        (lambda np, x, w: np.polyval(x[0, :5], 0.25 * w), x, w),
+        (lambda np, x, w: np.linalg.norm(x, axis=1), 64 * x, w),
+        (lambda np, x, w: np.linalg.norm(x, 3, 1), x, w),
+        (lambda np, x, w: np.cov(x), x, w),
+        (lambda np, x, w: np.cov(x, aweights=w[0]), x, w),
+        (lambda np, x, w: np.corrcoef(x), x, w),
+    ]
+    eps, tiny = float(ml_dtypes.finfo(dtype).eps), float(ml_dtypes.finfo(dtype).tiny)
+    for i, (function, *args) in enumerate(functions):
+        want = function(np, *args)
+        unit = eps * np.exp2(np.floor(np.log2(np.maximum(np.abs(want), tiny))))
+        for fun in (partial(function, jnp), jit(partial(function, jnp))):
+            got = np.asarray(fun(*[jnp.asarray(a, dtype) for a in args]))
+            assert got.dtype == dtype
+            # Half a unit, and what float32 rounds of terms that cancel.
+            assert (np.abs(got.astype(float) - want) <= 0.52 * unit + 1e-5).all(), i
+    wide = jnp.linspace(jnp.ones(3, dtype), 2, 5, dtype="float32", retstep=True)
+    assert [a.dtype for a in wide] == [np.float32] * 2
+    assert jnp.trapezoid(jnp.ones(3, dtype), dx=jnp.float32(0.1)).dtype == np.float32
 
 
 def test_float_power_of_whole_numbers_above_24_bits():

@@ -387,20 +387,20 @@ def histogram(
     dtype = to_inexact_dtype(a.aval.dtype)
     # The arithmetic of `linspace`, to the bit.
     unit = 2.0 ** -math.ceil(math.log2(bins))
-    scale, whole = dtype.type(unit), dtype.type(bins * unit)
-    above = np.arange(1, bins, dtype=dtype)
-    below = dtype.type(bins) - above
-
     half = is_narrow_float(dtype)
+    work = FLOAT32 if half else dtype
+    scale, whole = work.type(unit), work.type(bins * unit)
+    above = np.arange(1, bins, dtype=work)
+    below = work.type(bins) - above
 
     def run(x: Any) -> Any:
         x = widened(x) if half else as_dtype(x, dtype)
-        low, high = dtype.type(_least(x, None)), dtype.type(_greatest(x, None))
+        low, high = work.type(_least(x, None)), work.type(_greatest(x, None))
         if not -np.inf < low < high < np.inf:
             return None
         edges = np.empty(bins + 1, dtype)
         edges[0], edges[-1] = low, high
-        np.divide(low * scale * below + high * scale * above, whole, edges[1:-1])
+        edges[1:-1] = (low * scale * below + high * scale * above) / whole
         ends = widened(edges) if half else edges
         counts = _counted(x.ravel(), ends) if x.size > LONG and bins < LONG else None
         if counts is not None:

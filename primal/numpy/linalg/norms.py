@@ -23,6 +23,7 @@ from primal.numpy.promotion import (
     array_operand,
     check_arraylike,
     convert,
+    in_float32,
     operand,
     promote_dtypes_inexact,
 )
@@ -56,12 +57,12 @@ def norm(x: ArrayLike, ord: Ord = None, axis: Any = None, keepdims: bool = False
     rank = v.aval.ndim
     if axis is None:
         if ord is None:
-            return _euclidean(v, tuple(range(rank)), keepdims)
+            return in_float32(lambda v: _euclidean(v, tuple(range(rank)), keepdims), v)
         axes = tuple(range(rank))
     else:
         axes = tuple([as_axis("norm", a, rank) for a in axes_given(axis)])
     if len(axes) == 1:
-        return _vector_norm(v, ord, axes[0], keepdims)
+        return in_float32(lambda v: _vector_norm(v, ord, axes[0], keepdims), v)
     if len(axes) == 2:
         return _matrix_norm(v, ord, axes, keepdims)
     raise ValueError(
