@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,12 @@ def _reshape_type(x: Aval, *, shape: tuple[int, ...]) -> Aval:
 
 def _reshape_batch(axis: Any, args: Any, dims: Any, *, shape: tuple[int, ...]) -> Any:
     (x,), (d,) = args, dims
+    have = aval_of(x).shape
+    # Where the result too has so many elements before and behind, nothing need be transposed.
+    around = math.prod(have[:d]), math.prod(have[d + 1 :])
+    for at in range(len(shape) + 1):
+        if (math.prod(shape[:at]), math.prod(shape[at:])) == around:
+            return reshape(x, shape=(*shape[:at], axis.size, *shape[at:])), at
     return reshape(moveaxis(x, d, 0), shape=(axis.size, *shape)), 0
 
 

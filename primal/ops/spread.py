@@ -94,8 +94,11 @@ def _broadcast_batch(
     axis: Any, args: Any, dims: Any, *, shape: tuple[int, ...], broadcast_dimensions: Any
 ) -> Any:
     (x,), (d,) = args, dims
-    # The batch dimension keeps its place among the operand's, so that no transpose is needed.
+    # The batch dimension keeps its place among the operand's, so that no transpose is needed; one
+    # that lies innermost stays there, where vectors are of it.
     before = 0 if d == 0 else broadcast_dimensions[d - 1] + 1
+    if 0 < d == len(broadcast_dimensions):
+        before = len(shape)
     moved = tuple(b if b < before else b + 1 for b in broadcast_dimensions)
     out = broadcast_in_dim(
         x,

@@ -203,3 +203,22 @@ def test_what_is_not_mapped_stays_as_it_is():
     np.testing.assert_array_equal(outs[0], [2, 3])
     rows = vmap(lambda i, x: x.at[i].set(7), in_axes=(0, None))(jnp.arange(2), np.zeros(3))
     np.testing.assert_array_equal(rows, [[7, 0, 0], [0, 7, 0]])
+
+
+@pytest.mark.parametrize("d", range(5))
+@pytest.mark.parametrize("shape", [(6, 20), (2, 60), (24, 5), (120,), (2, 1, 12, 5), (2, 3, 4, 5)])
+def test_reshapes_and_broadcasts_of_any_axis(d, shape):
+    x = np.random.default_rng(0).random((2, 3, 4, 5), np.float32)
+    x = np.stack([x, x * 2, x - 1], d)
+    each = np.moveaxis(x, d, 0)
+    got = vmap(lambda a: a.reshape(shape), d)(x)
+    np.testing.assert_array_equal(got, np.stack([a.reshape(shape) for a in each]))
+    got = vmap(lambda a: jnp.repeat(a, 2, -1).sum(0), d, -1)(x)
+    np.testing.assert_allclose(got, np.stack([a.repeat(2, -1).sum(0) for a in each], -1), 1e-6)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda v: v.reshape(-1, 2).sum(1), lambda v: jnp.repeat(v, 2), lambda v: jnp.tile(v, 3)]
+)
+def test_a_last_axis_stays_last_where_elements_are_put_in_rows(f):
+    assert "transpose" not in str(make_jaxpr(vmap(f, 1, 1))(np.zeros((6, 5), np.float32)))
