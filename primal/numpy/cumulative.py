@@ -325,7 +325,9 @@ def trapezoid(
     """
     if x is None:
         check_arraylike("trapezoid", y, dx)
-        values, step = map(from_literal, promote_dtypes_inexact("trapezoid", y, dx))
+        # Whole samples become floats by themselves, not beside the step's.
+        (values,) = promote_dtypes_inexact("trapezoid", y)
+        values, step = map(from_literal, promote_dtypes("trapezoid", values, dx))
     else:
         check_arraylike("trapezoid", y, x, dx)
         # Not broadcast against each other: places of one dimension lie along `axis`.
