@@ -127,7 +127,7 @@ def ufunc_of(eqn: Eqn) -> Any:
     if not isinstance(dtype, np.dtype) or dtype.isbuiltin != 1:
         return None
     found = function_of(eqn)
-    if getattr(eqn.op.impl, "but", None) is dtype:
+    if dtype in getattr(eqn.op.impl, "but", ()):
         return None
     # Of booleans some make numbers.
     made = dtype.kind == "b" and found is not eqn.op.impl and found not in _OF_BOOLEANS

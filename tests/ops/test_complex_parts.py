@@ -163,3 +163,19 @@ def test_quotients_by_subnormal_numbers(dtype: str, least: float) -> None:
         small = [jnp.asarray((least * v).astype(dtype)) for v in (x, y)]
         for f in (ops.div, jit(ops.div)):
             np.testing.assert_allclose(np.asarray(f(*small)), x / y, rtol=3e-7)
+
+
+def test_log_of_many_complex128() -> None:
+    """Beside NumPy's, whose special values it has, next to the unit circle and at all sizes."""
+    edges = [*EDGES, 5e-324, -1e-310, 1e308, -1.7e308]
+    odd = np.array([complex(a, b) for a, b in itertools.product(edges, edges)])
+    rng = np.random.default_rng(1)
+    far = 10.0 ** rng.integers(-250, 250, 5000) * (rng.normal(size=5000) + 1j)
+    circle = np.exp(1j * rng.uniform(-4, 4, 5000)) * rng.choice([1, 1 + 1e-9, 0.5, 1.5, 3], 5000)
+    x = np.concatenate([odd, far, circle])
+    with enable_x64(True), np.errstate(all="ignore"):
+        got, want = np.asarray(ops.log(jnp.asarray(x))), np.log(x)
+    assert got.dtype == np.complex128
+    for g, w in ((got.real, want.real), (got.imag, want.imag)):
+        np.testing.assert_allclose(g, w, rtol=9e-16)
+        np.testing.assert_array_equal(np.signbit(g) & (g == g), np.signbit(w) & (w == w))

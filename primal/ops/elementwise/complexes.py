@@ -33,8 +33,11 @@ LARGE = 300.0
 while the power's square is in float64's."""
 
 
-def parts_of(ufunc: Any, parts: Callable[..., Parts], inner: Any = None) -> Any:
-    """The function of one operand, or `inner`, by the parts of finite complex64."""
+def parts_of(
+    ufunc: Any, parts: Callable[..., Parts], inner: Any = None, wide: Any = None
+) -> Any:
+    """The function of one operand, or `inner`, by the parts of finite complex64; of complex128
+    `wide`, if there is one."""
     other = ufunc if inner is None else inner
     by_parts = _by_parts(parts, other)
 
@@ -43,7 +46,13 @@ def parts_of(ufunc: Any, parts: Callable[..., Parts], inner: Any = None) -> Any:
 
     if not isinstance(ufunc, np.ufunc):
         return impl
-    return instead_of(ufunc, impl, but=COMPLEX64)
+    if wide is None:
+        return instead_of(ufunc, impl, but=(COMPLEX64,))
+
+    def impl_of_both(x: Any) -> Any:
+        return wide(x) if x.dtype is COMPLEX128 else impl(x)
+
+    return instead_of(ufunc, impl_of_both, but=(COMPLEX64, COMPLEX128))
 
 
 def _by_parts(parts: Callable[..., Parts], other: Any) -> Any:

@@ -85,9 +85,9 @@ def binary(
 # them. The wrapper costs 0.1 µs, so floats' own ufuncs (sin, add, …) go without it.
 
 
-def instead_of(ufunc: Rule, impl: Any, but: np.dtype[Any] | None = None) -> Rule:
+def instead_of(ufunc: Rule, impl: Any, but: tuple[np.dtype[Any], ...] = ()) -> Rule:
     # Where the dtype is known to be one that the ufunc keeps, the ufunc itself may run; not of the
-    # dtype `but`, whose results are others.
+    # dtypes `but`, whose results are others.
     impl.but = but
     made: Rule = functools.update_wrapper(impl, ufunc, assigned=(), updated=())
     return made
