@@ -183,9 +183,18 @@ def _prod_jvp(primals: Arrays, tangents: Arrays, *, axes: tuple[int, ...]) -> An
     return out, reshape(dout, shape=aval_of(out).shape)
 
 
+_MANY = 512  # rows so long take vectors longer than their call
+
+
 def _prod_impl(x: Any, *, axes: tuple[int, ...]) -> Any:
     dtype = x.dtype
     work = np.dtype(np.float32) if dtypes.is_narrow_float(dtype) else dtype
+    if x.size >= _MANY * 8 and len(axes) == x.ndim and dtype is work and dtype.kind == "f":
+        # NumPy multiplies numbers that lie beside each other one by one: 100,000 take 85 us.
+        flat = np.ravel(x, "K")
+        even = flat.size - flat.size % _MANY
+        lanes = np.multiply.reduce(flat[:even].reshape(-1, _MANY), axis=0)
+        return np.multiply.reduce(lanes) * np.multiply.reduce(flat[even:])
     return np.multiply.reduce(x, axis=axes, dtype=work).astype(dtype, copy=False)
 
 

@@ -542,3 +542,15 @@ def test_float_power_of_whole_numbers_above_24_bits():
         want = np.asarray(x).astype(np.float32).astype(np.float64) ** np.asarray(y, np.float64)
         for fun in (jnp.float_power, jit(jnp.float_power), jnp.float_power):
             np.testing.assert_allclose(fun(x, y), want, rtol=2e-7)
+
+
+def test_hypot_of_many() -> None:
+    """Also where squares leave the range of floats, and of sizes of 1 beside others."""
+    rng = np.random.default_rng(0)
+    edges = [0.0, -0.0, 3.0, np.inf, -np.inf, np.nan, 5e-324, 1e-200, -1.7e308, 1e300]
+    x = np.concatenate([edges, 10.0 ** rng.integers(-300, 300, 500) * rng.normal(size=500)])
+    with primal.enable_x64(True), np.errstate(all="ignore"):
+        for a, b in ((x[:, None], x), (x, x[::-1])):
+            run = [np.asarray(jnp.hypot(jnp.asarray(a), jnp.asarray(b))) for _ in range(3)]
+            for got in run:
+                np.testing.assert_allclose(got, np.hypot(a, b), rtol=5e-16)

@@ -235,3 +235,12 @@ def test_long_sums_keep_their_digits(shape: Any, axes: tuple[int, ...], dtype: A
     got = np.asarray(as_array(reduce_sum(as_array(x), axes=axes)).host)
     want = x.sum(axes, dtype=np.complex128)
     assert got.dtype == dtype and np.abs(got / want - 1).max() < 1e-6
+
+
+def test_product_of_many() -> None:
+    """In lanes, and what they leave over."""
+    x = np.exp(np.random.default_rng(0).normal(size=9001) * 0.1).astype("f4")
+    x[::2] = -x[::2]
+    got = np.asarray(reduce.reduce_prod.impl(x, axes=(0,)))
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, np.prod(x.astype("f8")), rtol=1e-4)

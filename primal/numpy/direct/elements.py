@@ -323,6 +323,8 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
         rows = dtype.kind == "c" and x.ndim and x.flags.c_contiguous
         # The parts beside each other, in one pass.
         parts = x.view(x.real.dtype) if rows else x
+        if is_finite(parts):
+            return x.copy()
         out = np.nan_to_num(parts, nan=nan, posinf=posinf, neginf=neginf)
         return out.view(dtype) if rows else out
 
@@ -334,11 +336,27 @@ def _by_float32(function: Any) -> Direct:
     return elementwise(True, f=function, e=by_wide(function), w=function)
 
 
-hypot = elementwise(True, f=of_two("hypot", np.hypot), e=np.hypot, w=np.hypot)
-
-
 _FEW_SUMS = 512
 """Up to so many operands in all NumPy's function of two numbers is sooner done than five passes."""
+
+
+def _hypotenuse(x: Any, y: Any) -> Any:
+    """NumPy's goes number by number through the C library: 100,000 float64 take 1.6 ms."""
+    if x.size + y.size <= _FEW_SUMS:
+        return np.hypot(x, y)
+    square = np.square(x, same_room(x))
+    out = np.add(square, np.square(y, same_room(y)), square if x.shape == y.shape else None)
+    # Squares that left the range, or lost digits at its lower end, and what is no number.
+    most = finfo(out.dtype).maxexp * 0.875
+    odd = ~((out > 2.0**-most) & (out < 2.0**most))
+    out = np.sqrt(out, out)
+    if count(odd):
+        wide = np.broadcast_arrays(x, y)
+        out[odd] = np.hypot(*[v[odd] for v in wide])
+    return out
+
+
+hypot = elementwise(True, f=of_two("hypot", _hypotenuse), e=np.hypot, w=np.hypot)
 
 
 def _sum_of_powers(of_two: Any, power: Any, unit: float) -> Any:
