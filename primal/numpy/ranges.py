@@ -27,6 +27,7 @@ from primal.numpy.promotion import (
     from_literal,
     in_float32,
     operand,
+    promote_dtypes,
     promote_dtypes_inexact,
     promoted_dtype,
     to_shape,
@@ -426,7 +427,9 @@ def logspace(
     def of(start: Any, stop: Any, base: Any) -> Any:
         return power(base, linspace(start, stop, num, endpoint, axis=axis))
 
-    given = list(map(from_literal, promote_dtypes_inexact("logspace", start, stop, base)))
+    # Whole ends become floats by themselves, not beside the base.
+    ends = promote_dtypes_inexact("logspace", start, stop)
+    given = list(map(from_literal, promote_dtypes("logspace", *ends, base)))
     if given[0].dtype.kind == "c":
         out = of(start, stop, base)
     else:

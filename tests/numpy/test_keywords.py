@@ -82,3 +82,4 @@ def test_dtypes_in_64_bits():
         assert jnp.linalg.vector_norm(jnp.arange(3, dtype=np.int8)).dtype == np.float64
         assert jnp.linalg.vector_norm(jnp.arange(3, dtype=np.int8), ord=1).dtype == np.int64
         assert jnp.trapezoid(jnp.arange(3, dtype=np.int32)).dtype == np.float32
+        assert jnp.logspace(*jnp.arange(2, dtype=np.int32), 3).dtype == np.float32
