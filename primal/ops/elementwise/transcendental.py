@@ -76,7 +76,7 @@ exp2 = unary(
 
 def _log_of_wide(x: Any) -> Any:
     """Many complex128 by parts, as NumPy's go one by one, 100 ns each; C99's values are its own."""
-    if x.size <= complexes.FEW:
+    if x.size <= complexes.FEW * 4:
         return np.log(x)
     out = np.empty(x.shape, x.dtype)
     flat, into = x.reshape(-1), out.reshape(-1)
