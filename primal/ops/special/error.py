@@ -70,13 +70,14 @@ _FLAT = 3.92
 _BLOCK = 1 << 14
 
 
-def in_blocks(of_block: Callable[[Any], Any], x: Any) -> Any:
-    """A function of the numbers of x, in pieces."""
-    if x.size <= _BLOCK:
-        return of_block(x)
-    flat, out = x.reshape(-1), np.empty(x.size, x.dtype)
-    for i in range(0, x.size, _BLOCK):
-        out[i : i + _BLOCK] = of_block(flat[i : i + _BLOCK])
+def in_blocks(of_block: Callable[..., Any], *xs: Any, block: int = _BLOCK) -> Any:
+    """A function of the numbers of arrays of one shape, in pieces."""
+    (x, *_) = xs
+    if x.size <= block:
+        return of_block(*xs)
+    flat, out = [v.reshape(-1) for v in xs], np.empty(x.size, x.dtype)
+    for i in range(0, x.size, block):
+        out[i : i + block] = of_block(*[v[i : i + block] for v in flat])
     return out.reshape(x.shape)
 
 

@@ -17,6 +17,7 @@ from primal.ir.op import ELEMENTWISE, Op, by_kind
 from primal.ir.trace import ZERO, aval_of, literal
 from primal.ops.elementwise import add, mul, neg
 from primal.ops.elementwise.make import binary, unary
+from primal.ops.special.error import in_blocks
 from primal.ops.special.jets import JetTerms
 from primal.ops.special.terms import by_formula, by_scipy, hlo_formula, in_c, scipys
 from primal.ops.spread import broadcast_to
@@ -179,12 +180,8 @@ _RATIOS = np.array([float(b / a) for a, b in itertools.pairwise(_BERNOULLI)])[:,
 def _summed(x: Any, q: Any) -> Any:
     """ζ(x, q) of finite x > 1 and q > 0 by Euler and Maclaurin, as in kernels: SciPy's, which ends
     where a term is small beside the first, takes four times as long."""
-    out = np.empty(x.shape)
-    into, x, q = out.reshape(-1), x.reshape(-1), q.reshape(-1)
-    for at in range(0, out.size, _SOME):
-        some = slice(at, at + _SOME)
-        into[some] = _some_summed(x[some], q[some])
-    return out
+    flat = in_blocks(_some_summed, x.reshape(-1), q.reshape(-1), block=_SOME)
+    return flat.reshape(x.shape)
 
 
 def _some_summed(x: Any, q: Any) -> Any:

@@ -68,7 +68,7 @@ def exp(f: Terms, a: Value, b: Value) -> Parts:
 
 
 def _power_of_e(f: Terms, word: str, a: Value, b: Value, cos: Value, sin: Value) -> Parts:
-    """Or of 2, by the word, times a direction."""
+    """e^a, or 2^a with the word exp2, times cos + i·sin of the angle that b stands for."""
     limit, less = _SHIFT[f.dtype]
     far = f("gt", a, limit)
     size = f(word, f.where(far, f("sub", a, less), a))
@@ -404,19 +404,18 @@ def raised(k: Any, x: Value, y: Value) -> Value:
     """x to the power y."""
     (a, b), (c, d) = k.parts(x), k.parts(y)
     number = _known_real(x, c, d)
-    found: Value | None = None
     if number is not None and number > 0:
-        found = powers.known(k, x, number)
-    if found is not None:
-        return found
+        found: Value | None = powers.known(k, x, number)
+        if found is not None:
+            return found
     if number == 0.5:
         re, im = root(Terms(k, a.dtype), a, b)
     else:
         # As outside of jit: an angle times an exponent loses the exponent's digits.
         f, parts = Terms(k, WIDE), [k.convert(p, WIDE) for p in (a, b, c, d)]
         re, im = power(f, *parts)
-    found = k.pair(k.convert(re, a.dtype), k.convert(im, a.dtype), x.dtype)
-    return found
+    out: Value = k.pair(k.convert(re, a.dtype), k.convert(im, a.dtype), x.dtype)
+    return out
 
 
 def _known_real(x: Value, c: Value, d: Value) -> float | None:

@@ -32,8 +32,6 @@ LARGE = 1 << 16
 HUGE = 1 << 18
 """Elements from which turning is faster: 2 * x.T of 100,000 x 12 floats 770 to 125 µs."""
 BOOL = np.dtype(bool)
-FAR = 1 << 20
-"""Bytes of lines that gathering a row touches from which they have left the cache by the next."""
 BLOCK = 64
 """Elements of a row of the result that a unit of work writes, of every row if there are units
 enough."""
@@ -301,16 +299,6 @@ def lying_alike(re: Value, im: Value) -> Sequence[int]:
     if not made or re.steps() != im.steps() or re.size < LEAST or 0 in steps:
         return plain
     return sorted(plain, key=lambda d: -steps[d])
-
-
-def is_far(x: Value) -> bool:
-    """Whether each row gathers from lines that the row before had, and that are far again by now.
-
-    x.T + y of 100,000 x 12 float64 took 1.8 ms by ten such rows, and takes 0.66 with x turned (JAX
-    0.85). Rows of 1000 are gathered by who needs them: turning is a pass of its own.
-    """
-    step = abs(x.steps()[-1]) * x.node.dtype.itemsize if x.ndim else 0
-    return x.size >= HUGE and x.shape[-1] * min(step, LINE) >= FAR and is_apart(x)
 
 
 def is_apart(x: Value) -> bool:
